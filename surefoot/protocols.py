@@ -6,8 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from surefoot.types import Check, Draw, Execution, Group, IsolationLevel, Rollout, Sampling, Split, Task, UpdateReport
-from surefoot.types import Verdict
+from surefoot.types import (
+    Check,
+    Draw,
+    Execution,
+    Group,
+    IsolationLevel,
+    Rollout,
+    Sampling,
+    Split,
+    Task,
+    UpdateReport,
+    Verdict,
+)
 
 # --------------------------------------------------------------------------------------------------------- sandbox
 

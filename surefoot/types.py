@@ -235,9 +235,10 @@ def dump(value: Any) -> dict[str, Any]:
 
 def load(cls: type[T], data: Mapping[str, Any] | Sequence[Any]) -> T:
     """The inverse of `dump`. Raises pydantic.ValidationError where `data` does not fit `cls`."""
-    return _adapter(cls).validate_python(data)
+    value: T = _adapter(cls).validate_python(data)
+    return value
 
 
 @cache
-def _adapter(cls: type[T]) -> TypeAdapter[T]:
+def _adapter(cls: Any) -> TypeAdapter[Any]:
     return TypeAdapter(cls)
