@@ -1,0 +1,246 @@
+"""Running an evaluation: samples of held-out tasks, graded as they finish and recorded as they are graded."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from surefoot.errors import ConfigError, DataError, RunError
+from surefoot.evaluate.answers import AnswerOf, final_answer
+from surefoot.evaluate.log import Key, SampleLog, key_of
+from surefoot.evaluate.records import SCHEMA, DomainRecord, Evaluation, Sample, TaskRecord, save
+from surefoot.protocols import Domain, Engine
+from surefoot.types import Draw, Message, Rollout, Sampling, Task, Verdict, dump, stable_seed
+
+SAMPLES_FILE = "samples.jsonl"
+EVALUATION_FILE = "evaluation.json"
+
+HeldOut = Callable[[Domain, int], Sequence[Task]]
+"""The first n held-out tasks of a domain, or as many as there are."""
+
+
+class Graders(Protocol):
+    """Grades rollouts while others are still being sampled; gives each back with its verdict, in any order."""
+
+    def grade(self, rollouts: Iterable[Rollout], tasks: Mapping[str, Task]) -> Iterator[tuple[Rollout, Verdict]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an evaluation is."""
+
+    done: int
+    total: int
+    reused: int
+    """Samples found in the log and not drawn again; they count in `done`."""
+    tokens: int
+    """Tokens sampled in this call."""
+    seconds: float
+
+    @property
+    def remaining_seconds(self) -> float | None:
+        """Estimated from the pace so far; None before the first sample."""
+        fresh = self.done - self.reused
+        return self.seconds / fresh * (self.total - self.done) if fresh else None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an evaluation will cost at most, known before it begins."""
+
+    tasks: int
+    samples: int
+    max_tokens: int
+
+
+def heldout_tasks(domain: Domain, count: int) -> Sequence[Task]:
+    """The default of `HeldOut`: indices 0, 1, ... of the source's held-out split, until it ends."""
+    tasks: list[Task] = []
+    for index in range(count):
+        try:
+            tasks.append(domain.source.task("heldout", index))
+        except IndexError:
+            break
+    return tasks
+
+
+def plan(domains: Sequence[Domain], *, tasks: int, samples: int, heldout: HeldOut = heldout_tasks) -> Plan:
+    """Count tasks, samples and the most tokens that `evaluate` with the same arguments would sample."""
+    suite = _suite(domains, heldout, tasks, samples)
+    each = [(len(drawn), domain.max_new_tokens) for domain, drawn in suite]
+    total = sum(count for count, _ in each)
+    return Plan(total, total * samples, sum(count * limit for count, limit in each) * samples)
+
+
+def evaluate(
+    domains: Sequence[Domain],
+    engine: Engine,
+    graders: Graders,
+    *,
+    tasks: int,
+    samples: int,
+    sampling: Sampling,
+    seed: int,
+    progress: Callable[[Progress], None] | None = None,
+    model: str = "",
+    label: str = "",
+    directory: Path | None = None,
+    heldout: HeldOut = heldout_tasks,
+    answer: AnswerOf = final_answer,
+) -> Evaluation:
+    """Sample the first `tasks` held-out tasks of each domain `samples` times each, and grade every sample.
+
+    The seed of a sample is `stable_seed("eval", seed, task.id, sample)`: before and after a run use the same ones.
+
+    Args:
+        progress: Called after each graded sample, and once at the start.
+        model: Name of the model, for the reader; also part of what a log must match.
+        label: Its stage (base, warm start, after RL), the head of its column in reports.
+        directory: Where `samples.jsonl` grows and `evaluation.json` is written at the end. Samples already there are
+            not drawn again, so an evaluation that was killed goes on where it stopped, and a larger one (more tasks or
+            samples) draws only what is new. None keeps nothing.
+
+    Raises:
+        DataError: A domain has no held-out task, or two tasks share an id.
+        RunError: The directory holds samples of another model or plan, or the graders lost rollouts.
+    """
+    suite = _suite(domains, heldout, tasks, samples)
+    header = {
+        "schema": SCHEMA,
+        "model": model,
+        "policy_version": engine.version,
+        "sampling": dump(sampling),
+        "seed": seed,
+    }
+    with SampleLog(directory / SAMPLES_FILE if directory else None, header) as log:
+        keys = {
+            (task.id, i): key_of(task, domain.max_new_tokens, stable_seed("eval", seed, task.id, i))
+            for domain, drawn in suite
+            for task in drawn
+            for i in range(samples)
+        }
+        _sample_missing(suite, engine, graders, sampling, samples, keys, log, answer, progress)
+        evaluation = Evaluation(
+            model=model,
+            domains=tuple(_domain_record(domain, drawn, samples, keys, log) for domain, drawn in suite),
+            samples=samples,
+            sampling=sampling,
+            seed=seed,
+            policy_version=engine.version,
+            label=label,
+        )
+    if directory:
+        save(evaluation, directory / EVALUATION_FILE)
+    return evaluation
+
+
+Suite = list[tuple[Domain, Sequence[Task]]]
+Keys = Mapping[tuple[str, int], Key]
+
+
+def _suite(domains: Sequence[Domain], heldout: HeldOut, tasks: int, samples: int) -> Suite:
+    if tasks < 1 or samples < 1 or not domains:
+        raise ConfigError("an evaluation needs at least one domain, one task and one sample")
+    suite: Suite = [(domain, heldout(domain, tasks)) for domain in domains]
+    for domain, drawn in suite:
+        if not drawn:
+            raise DataError("this domain has no held-out tasks", where=domain.name, fix="give it some, or leave it out")
+    names = Counter(domain.name for domain in domains)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise DataError("two domains share this name", where=twice[0], fix="rename one of them")
+    ids = Counter(task.id for _, drawn in suite for task in drawn)
+    if twice := [name for name, count in ids.items() if count > 1]:
+        raise DataError("two held-out tasks share this id", where=twice[0], fix="make task ids unique")
+    return suite
+
+
+def _sample_missing(
+    suite: Suite,
+    engine: Engine,
+    graders: Graders,
+    sampling: Sampling,
+    samples: int,
+    keys: Keys,
+    log: SampleLog,
+    answer: AnswerOf,
+    progress: Callable[[Progress], None] | None,
+) -> None:
+    """Draw, grade and record every sample that the log does not have yet."""
+    by_id = {task.id: task for _, drawn in suite for task in drawn}
+    missing = {name: [i for i in range(samples) if keys[name, i] not in log.samples] for name in by_id}
+    draws = [
+        Draw(task, len(missing[task.id]), domain.max_new_tokens, tuple(keys[task.id, i][-1] for i in missing[task.id]))
+        for domain, drawn in suite
+        for task in drawn
+        if missing[task.id]
+    ]
+    reused = len(keys) - sum(map(len, missing.values()))
+    done, tokens, began = reused, 0, time.monotonic()
+
+    def tell() -> None:
+        if progress:
+            progress(Progress(done, len(keys), reused, tokens, time.monotonic() - began))
+
+    tell()
+    if not draws:
+        return
+    for rollout, verdict in graders.grade(engine.rollout(draws, sampling), by_id):
+        index = missing[rollout.task_id][rollout.sample]
+        key = keys[rollout.task_id, index]
+        log.append(key, _sample(by_id[rollout.task_id], rollout, verdict, index, key[-1], answer))
+        done, tokens = done + 1, tokens + rollout.sampled
+        tell()
+    lost = [key[0] for key in keys.values() if key not in log.samples]
+    if lost:
+        raise RunError(
+            f"{len(lost)} of {len(keys)} samples came back without a verdict",
+            where=lost[0],
+            fix="run the same command again: recorded samples are kept",
+        )
+
+
+def _sample(task: Task, rollout: Rollout, verdict: Verdict, index: int, seed: int, answer: AnswerOf) -> Sample:
+    found = answer(task, rollout)
+    return Sample(
+        sample=index,
+        seed=seed,
+        grade=verdict.grade,
+        score=verdict.score,
+        text=_printable(rollout.text),
+        answer=None if found is None else _printable(found),
+        tokens=rollout.sampled,
+        stop=rollout.stop,
+        reason=_printable(verdict.reason or _first_failure(verdict)),
+    )
+
+
+def _first_failure(verdict: Verdict) -> str:
+    failed = next((check for check in verdict.checks if not check.passed), None)
+    if verdict.grade == "right" or failed is None:
+        return ""
+    return f"{failed.name}: {failed.evidence}" if failed.evidence else failed.name
+
+
+def _printable(text: str) -> str:
+    """The text without lone surrogates, which no file could hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _domain_record(domain: Domain, drawn: Sequence[Task], samples: int, keys: Keys, log: SampleLog) -> DomainRecord:
+    records = []
+    for task in drawn:
+        reference = task.metadata.get("answer")
+        records.append(
+            TaskRecord(
+                id=task.id,
+                prompt_hash=task.prompt_hash,
+                messages=tuple(Message(role=m["role"], content=_printable(m["content"])) for m in task.messages),
+                samples=tuple(log.samples[keys[task.id, i]] for i in range(samples)),
+                reference=None if reference is None else str(reference),
+            )
+        )
+    return DomainRecord(domain.name, domain.chance, domain.max_new_tokens, tuple(records))
