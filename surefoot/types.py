@@ -120,6 +120,8 @@ class Execution:
     stderr_truncated: bool = False
     detail: str = ""
     """Why the outcome is what it is, for a person: which limit, which kernel refusal."""
+    image: str = ""
+    """`name@digest` of the sandbox image: equal digests mean the same interpreter, packages and environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,8 @@ def dump(value: Any) -> dict[str, Any]:
 
 def load(cls: type[T], data: Mapping[str, Any] | Sequence[Any]) -> T:
     """The inverse of `dump`. Raises pydantic.ValidationError where `data` does not fit `cls`."""
-    value: T = _adapter(cls).validate_python(data)
+    key: Any = cls
+    value: T = _adapter(key).validate_python(data)
     return value
 
 
