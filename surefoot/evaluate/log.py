@@ -36,8 +36,7 @@ class SampleLog:
         self._path = path
         self._file: BinaryIO | None = None
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("a+b")
+            self._file = _open(path)
             try:
                 self._lock()
                 self._restore(dict(header))
@@ -137,3 +136,13 @@ class SampleLog:
         return RunError(
             "this line is damaged", where=f"{self._path}:{number}", fix="remove the line: its sample is drawn again"
         )
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("a+b")
+    except OSError as error:
+        raise RunError(
+            f"cannot write samples here: {error.strerror or error}", where=str(path), fix="choose another directory"
+        ) from error

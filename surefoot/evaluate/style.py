@@ -18,7 +18,7 @@ h1{font-size:1.6rem;margin:.5rem 0}h2{font-size:1.2rem;margin:2rem 0 .5rem}
 .chance-key{color:var(--dim)}.chance-key::before{content:"";display:inline-block;height:1em;margin-right:.4em;
 border-left:2px dashed var(--dim);vertical-align:-.15em}
 .stage-0{color:var(--s0)}.stage-1{color:var(--s1)}.stage-2{color:var(--s2)}.stage-3{color:var(--s3)}.stage-4{color:var(--s4)}
-.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,300px),1fr));gap:1rem}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:1rem}
 figure{margin:0;max-width:560px}figcaption{font-weight:600}
 .plot{width:100%;height:auto;display:block}
 .plot text{font:11.5px system-ui,sans-serif;fill:var(--ink)}.plot .mean{font-weight:700}

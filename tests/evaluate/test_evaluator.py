@@ -158,6 +158,12 @@ def test_lost_verdicts_are_an_error_that_keeps_the_rest(tmp_path: Path) -> None:
     assert len(engine.drawn) == 1
 
 
+def test_a_place_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(RunError, match="cannot write samples here"):
+        run(CoinEngine(), tmp_path / "file" / "eval")
+
+
 def test_unreadable_evaluations_say_why(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such evaluation"):
         read(tmp_path)

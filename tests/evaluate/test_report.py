@@ -6,6 +6,7 @@ import io
 import json
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from evaluation_stand_ins import evaluation
@@ -13,7 +14,8 @@ from rich.console import Console
 
 from surefoot.errors import ConfigError
 from surefoot.evaluate.html import to_html
-from surefoot.evaluate.records import Evaluation
+from surefoot.evaluate.publish import read_stages, write_report
+from surefoot.evaluate.records import Evaluation, save
 from surefoot.evaluate.report import findings, report_findings, summary, summary_json, table, to_markdown
 from surefoot.types import Sampling
 
@@ -181,3 +183,20 @@ def test_page_has_findings_plots_table_and_samples() -> None:
 def test_single_evaluation_makes_a_page_too() -> None:
     assert "<svg" in to_html([evaluation({"only": [1, 2]}, samples=1 + 1)])
     assert "<svg" in to_html([evaluation({"only": [1, 0]}, samples=1)])
+
+
+def test_files_make_a_report(tmp_path: Path) -> None:
+    for name, stage in [("a", BASE), ("b", AFTER)]:
+        save(replace(stage, label=""), tmp_path / name / "evaluation.json")
+    stages = read_stages([tmp_path / "a", tmp_path / "b" / "evaluation.json"])
+    assert [stage.title for stage in stages] == ["a", "b"]
+    written = write_report(stages, tmp_path / "out", title="a against b")
+    assert [path.name for path in written] == ["report.html", "report.json", "report.md"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(path.name for path in written)
+    assert "a against b" in written[0].read_text() and json.loads(written[1].read_text())["stages"]
+    save(BASE, tmp_path / "c.json")
+    save(AFTER, tmp_path / "d.json")
+    assert [stage.title for stage in read_stages([tmp_path / "c.json", tmp_path / "d.json"])] == ["base", "after RL"]
+    twins = [tmp_path / "c.json", tmp_path / "e.json"]
+    save(BASE, twins[1])
+    assert [stage.title for stage in read_stages(twins)] == ["c.json", "e.json"]
