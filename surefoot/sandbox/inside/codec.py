@@ -5,18 +5,22 @@ are flattened to their base. Nothing is pickled; decoding runs no code of the se
 JSON's own types becomes an object with one key, its tag:
 
     i big int   b bytes   B bytearray   c complex   t tuple   s set   f frozenset   d dict   r range
-    n Decimal   q Fraction   a numpy array   h the sender's object   y the receiver's object
+    n Decimal   q Fraction   a numpy array   m regular-expression match
+    h the sender's object    y the receiver's object
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import deque
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+
+from . import match
 
 MAX_MESSAGE = 16 << 20
 """Longest message in bytes."""
@@ -78,6 +82,8 @@ def _encode_rare(value: Any, export: Export) -> Any:
         return {"n": str(value)}
     if type(value) is Fraction:
         return {"q": [_encode(value.numerator, export), _encode(value.denominator, export)]}
+    if type(value) is re.Match and isinstance(value.string, str):
+        return {"m": match.pack(value)}
     if (array := _numpy(value, export)) is not None:
         return array
     for base, flatten in _FLATTEN:
@@ -159,6 +165,7 @@ _DECODERS: dict[str, Callable[[Any, Import], Any]] = {
     "n": lambda inner, _: Decimal(inner),
     "q": lambda inner, resolve: Fraction(_decode(inner[0], resolve), _decode(inner[1], resolve)),
     "a": _decode_array,
+    "m": lambda inner, _: match.unpack(inner),
 }
 
 
