@@ -46,7 +46,8 @@ def evaluate_until(
     goal = {domain.name: min(start, tasks) for domain in domains}
 
     def first(domain: Domain, count: int) -> Sequence[Task]:
-        return heldout(domain, min(count, goal[domain.name]))
+        wanted = min(count, goal[domain.name])
+        return heldout(domain, wanted)[:wanted]
 
     with tempfile.TemporaryDirectory() as scratch:
         while True:

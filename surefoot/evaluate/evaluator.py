@@ -20,7 +20,7 @@ SAMPLES_FILE = "samples.jsonl"
 EVALUATION_FILE = "evaluation.json"
 
 HeldOut = Callable[[Domain, int], Sequence[Task]]
-"""The first n held-out tasks of a domain, or as many as there are."""
+"""The first n held-out tasks of a domain, or as many as there are. What it gives beyond n is not used."""
 
 
 class Graders(Protocol):
@@ -145,7 +145,7 @@ Keys = Mapping[tuple[str, int], Key]
 def _suite(domains: Sequence[Domain], heldout: HeldOut, tasks: int, samples: int) -> Suite:
     if tasks < 1 or samples < 1 or not domains:
         raise ConfigError("an evaluation needs at least one domain, one task and one sample")
-    suite: Suite = [(domain, heldout(domain, tasks)) for domain in domains]
+    suite: Suite = [(domain, heldout(domain, tasks)[:tasks]) for domain in domains]
     for domain, drawn in suite:
         if not drawn:
             raise DataError("this domain has no held-out tasks", where=domain.name, fix="give it some, or leave it out")

@@ -55,6 +55,11 @@ def test_plan_says_what_it_will_cost() -> None:
     assert len(heldout_tasks(domain(size=3), 10)) == 3
 
 
+def test_no_more_tasks_than_asked_for_whatever_the_source_gives() -> None:
+    got = run(CoinEngine(), tasks=2, heldout=lambda d, n: heldout_tasks(d, 99))
+    assert [len(d.tasks) for d in got.domains] == [2, 2]
+
+
 def test_round_trip_and_files(tmp_path: Path) -> None:
     got = run(CoinEngine(), tmp_path / "new" / "eval", label="base")
     assert from_json(to_json(got)) == got == read(tmp_path / "new" / "eval")
