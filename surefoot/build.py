@@ -1,0 +1,87 @@
+"""From a recipe to the parts of a run: models, domains, engine, graders. No decisions, only assembly."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from surefoot.config import DomainConfig, Recipe, RolloutConfig, SandboxConfig
+from surefoot.domains import TaskPool, build_domain
+from surefoot.models import Decoder, LoadedModel
+from surefoot.models.library import pick_device
+from surefoot.protocols import Domain
+from surefoot.rewards import GradingPool
+from surefoot.rollout import LocalEngine
+from surefoot.sandbox import open_sandbox
+from surefoot.schedule import ProportionalScheduler
+
+DTYPES = {"bfloat16": torch.bfloat16, "float32": torch.float32}
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The domains of a run with their tasks, and what grades them."""
+
+    domains: tuple[Domain, ...]
+    pools: Mapping[str, TaskPool]
+    graders: GradingPool
+
+
+@contextmanager
+def open_suite(
+    configs: Sequence[DomainConfig], rollout: RolloutConfig, sandbox: SandboxConfig, *, heldout: int, seed: int
+) -> Iterator[Suite]:
+    """Domains, pools and graders over one sandbox; all of it is closed at the end of the block.
+
+    Raises ConfigError or DataError for a domain that cannot be built, SandboxError where the level is not to be had.
+    """
+    domains = tuple(build_domain(c, default_max_new_tokens=rollout.max_new_tokens) for c in configs)
+    pools = {domain.name: TaskPool(domain, heldout, seed=seed) for domain in domains}
+    for pool in pools.values():
+        _ = pool.heldout, pool.train(0)  # bad data is reported before the minutes of loading and evaluating
+    with open_sandbox(sandbox.level, sandbox.workers, allow_weak=sandbox.allow_weak) as box:
+        graders = GradingPool(domains, box, workers=sandbox.workers)
+        try:
+            yield Suite(domains, pools, graders)
+        finally:
+            graders.close()
+
+
+def scheduler(recipe: Recipe, suite: Suite) -> ProportionalScheduler:
+    """The scheduler that `schedule.rule` names."""
+    same = recipe.schedule.rule == "uniform"
+    return ProportionalScheduler(
+        suite.pools,
+        {domain.name: float(domain.weight > 0) if same else domain.weight for domain in suite.domains},
+        {domain.name: domain.max_new_tokens for domain in suite.domains},
+        prompts=recipe.rollout.prompts,
+        samples=recipe.rollout.samples,
+        seed=recipe.seed,
+    )
+
+
+def engine(model: LoadedModel, decoder: Decoder, rollout: RolloutConfig, version: int = 0) -> LocalEngine:
+    """A local engine over `decoder`, which it does not copy: new weights written into it are sampled from."""
+    return LocalEngine(
+        decoder,
+        model.tokenizer,
+        model.end_tokens,
+        batch=rollout.batch,
+        max_prompt_tokens=rollout.max_prompt_tokens,
+        version=version,
+    )
+
+
+def compute_copy(decoder: Decoder, dtype: str, device: str) -> Decoder:
+    """A copy of the decoder for sampling only, in the compute type, on the device."""
+    return copy.deepcopy(decoder).to(pick_device(device), DTYPES[dtype]).requires_grad_(False)
+
+
+def set_threads(wanted: int) -> None:
+    """Let torch use `wanted` CPU threads (0: one a core), and always the same, so that sums are repeatable."""
+    torch.set_num_threads(wanted or len(os.sched_getaffinity(0)))

@@ -1,0 +1,240 @@
+"""The command line. It parses, calls `surefoot.api` and prints; imports are late, so that `--help` is instant."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from surefoot import interrupt
+from surefoot.config import DomainConfig
+from surefoot.errors import ConfigError, SurefootError
+
+app = typer.Typer(
+    help="Surefoot: reinforcement learning that turns what a model might do into what it reliably does.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+domains_app = typer.Typer(help="List, show and check domains: tasks with their graders.", no_args_is_help=True)
+config_app = typer.Typer(help="Explain and check recipes.", no_args_is_help=True)
+sandbox_app = typer.Typer(help="Look after the sandbox.", no_args_is_help=True)
+app.add_typer(domains_app, name="domains")
+app.add_typer(config_app, name="config")
+app.add_typer(sandbox_app, name="sandbox")
+
+console, errors = Console(), Console(stderr=True)
+
+Set = Annotated[list[str] | None, typer.Option("--set", help="Override a key of the recipe: --set learner.lr=2e-6")]
+RecipeFile = Annotated[Path, typer.Option("--recipe", help="Recipe that domains and settings are taken from.")]
+QUICKSTART = Path("recipes/quickstart.toml")
+
+
+def main() -> NoReturn:
+    """Entry point: known errors become one clear message and an exit code, never a traceback."""
+    try:
+        app(standalone_mode=False)
+        code = 0
+    except interrupt.Interrupted:
+        errors.print("stopped; --resume continues where it was left", style="yellow")
+        code = interrupt.EXIT_CODE
+    except (KeyboardInterrupt, typer.Abort):
+        code = interrupt.EXIT_CODE
+    except typer.TyperException as wrong:
+        wrong.show()
+        code = 2
+    except SurefootError as error:
+        errors.print("error:", style="bold red", end=" ")
+        errors.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        code = error.exit_code
+    except BrokenPipeError:
+        code = 0
+    sys.exit(code)
+
+
+@app.command()
+def train(
+    recipe: Annotated[Path, typer.Argument(help="Recipe (TOML); with --resume a run directory will do.")],
+    set_: Set = None,
+    run_dir: Annotated[Path | None, typer.Option(help="Where the run is kept [runs/NAME-OF-RECIPE].")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a run from its newest checkpoint.")] = False,
+) -> None:
+    """Train a model as a recipe says, with evaluations before and after."""
+    from surefoot import api
+    from surefoot.evaluate.report import table
+    from surefoot.recipe import load_recipe
+    from surefoot.store.rundir import is_run
+
+    if resume and is_run(recipe):
+        run_dir, recipe = run_dir or recipe, recipe / "config.toml"
+    resolved = load_recipe(recipe, set_ or ())
+    directory = run_dir or Path(resolved.run_dir or Path("runs") / recipe.stem)
+    outcome = api.train(resolved, directory, resume=resume)
+    if outcome.evaluations:
+        console.print(table(outcome.evaluations))
+        for sentence in outcome.findings:
+            console.print(f"- {sentence}", highlight=False, markup=False)
+    console.print(f"run: {directory}", highlight=False)
+    if outcome.report:
+        console.print(f"report: {outcome.report}", highlight=False)
+
+
+@app.command("eval")
+def evaluate(
+    model: Annotated[str, typer.Argument(help="Model name, Hugging Face directory, or run directory.")],
+    domains: Annotated[str, typer.Option(help="Comma-separated names from the recipe, or sources. [all of it]")] = "",
+    recipe: RecipeFile = QUICKSTART,
+    tasks: Annotated[int | None, typer.Option(min=1, help="Held-out tasks a domain.")] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Samples a task.")] = None,
+    temperature: Annotated[float | None, typer.Option(min=0.0, help="Sampling temperature.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Keep samples (resumable) and reports here.")] = None,
+    fail_if: Annotated[list[str] | None, typer.Option(help="Exit with 1 if true, e.g. 'pass^4.code < 0.6'.")] = None,
+    set_: Set = None,
+) -> None:
+    """Measure how reliably a model solves held-out tasks, with 95% intervals."""
+    from surefoot import api
+    from surefoot.evaluate.gate import check_gate, parse_gate
+    from surefoot.evaluate.report import table
+    from surefoot.recipe import load_recipe, select_domains
+    from surefoot.store.rundir import is_run
+
+    gates = [parse_gate(text) for text in fail_if or ()]
+    if is_run(Path(model)) and recipe == QUICKSTART:
+        recipe = Path(model) / "config.toml"
+    given = {"evaluate.tasks": tasks, "evaluate.samples": samples, "evaluate.temperature": temperature}
+    resolved = load_recipe(recipe, [*(set_ or ()), *(f"{k}={v}" for k, v in given.items() if v is not None)])
+    chosen = select_domains(resolved, [name.strip() for name in domains.split(",") if name.strip()])
+    evaluation = api.evaluate(model, chosen, resolved, output=out)
+    console.print(table([evaluation]))
+    results = [check_gate(gate, evaluation) for gate in gates]
+    for result in results:
+        console.print(str(result), highlight=False, markup=False)
+    if any(result.failed for result in results):
+        raise typer.Exit(1)
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(help="Evaluation directory or evaluation.json.")],
+    after: Annotated[Path, typer.Argument(help="The one to hold against it.")],
+    html: Annotated[Path | None, typer.Option(help="Also write a page.")] = None,
+) -> None:
+    """Hold two evaluations against each other, task by task."""
+    from surefoot.evaluate.findings import findings
+    from surefoot.evaluate.html import to_html
+    from surefoot.evaluate.records import read
+    from surefoot.evaluate.report import table
+    from surefoot.store.atomic import write_text
+
+    pair = [read(before), read(after)]
+    console.print(table(pair))
+    for sentence in findings(*pair):
+        console.print(f"- {sentence}", highlight=False, markup=False)
+    if html:
+        write_text(html, to_html(pair))
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine offers: processor, GPU, sandbox, optional parts, each with how to get it."""
+    from surefoot.machine import examine
+
+    marks = {"ok": "[green]ok[/]", "missing": "[red]missing[/]", "warning": "[yellow]look[/]"}
+    for item in examine():
+        console.print(f"{marks[item.state]:<20} {item.name:<16}", end=" ")
+        console.print(item.found, highlight=False, markup=False, soft_wrap=True)
+        if item.fix:
+            console.print(f"{'':27}-> {item.fix}", highlight=False, markup=False, soft_wrap=True)
+
+
+@domains_app.command("list")
+def list_domains(pattern: Annotated[str, typer.Argument(help="Only those that contain this.")] = "") -> None:
+    """List every built-in source of tasks."""
+    from surefoot.domains import available
+
+    for name, description in available():
+        if pattern in name:
+            console.print(f"{name:<44} {description}", highlight=False, markup=False, soft_wrap=True)
+
+
+@domains_app.command("show")
+def show_domain(
+    name: Annotated[str, typer.Argument(help="Name of a domain in the recipe, or a source such as code:lists.")],
+    sample: Annotated[int, typer.Option(min=1, help="How many tasks.")] = 3,
+    recipe: RecipeFile = QUICKSTART,
+    set_: Set = None,
+) -> None:
+    """Show tasks of a domain as the model sees them, with what the grader knows."""
+    from surefoot.domains import TaskPool, build_domain
+    from surefoot.domains.check import describe
+
+    domain = build_domain(_one_domain(name, recipe, set_))
+    console.print(f"{domain.name}: {domain.description}", style="bold", markup=False)
+    cursor, pool = 0, TaskPool(domain, 0)
+    for _ in range(sample):
+        task, cursor = pool.train(cursor)
+        console.print(describe(task), markup=False, highlight=False)
+
+
+@domains_app.command("check")
+def check_domain(
+    name: Annotated[str, typer.Argument(help="Name of a domain in the recipe, or a source such as code:lists.")],
+    tasks: Annotated[int, typer.Option(min=1, help="Tasks to try.")] = 20,
+    recipe: RecipeFile = QUICKSTART,
+    set_: Set = None,
+) -> None:
+    """Try a domain offline: are its own answers accepted and wrong ones refused, are tasks repeatable and disjoint?"""
+    from surefoot.domains import build_domain
+    from surefoot.domains.check import check
+    from surefoot.sandbox import open_sandbox
+
+    domain = build_domain(_one_domain(name, recipe, set_))
+    with open_sandbox() as sandbox:
+        report = check(domain, sandbox, tasks=tasks)
+    table = Table(show_header=False)
+    for key, value in report.rows():
+        table.add_row(key, value)
+    console.print(table)
+    for problem in report.problems:
+        console.print(f"problem: {problem}", style="red", highlight=False, markup=False)
+    if report.problems:
+        raise typer.Exit(1)
+
+
+@config_app.command("explain")
+def explain_key(key: Annotated[str, typer.Argument(help="A key or a section; all keys if left out.")] = "") -> None:
+    """Explain a key of the recipe: meaning, type, default."""
+    from surefoot.recipe import explain, keys
+
+    texts = [explain(key)] if key else [explain(name) for name, _ in keys()]
+    console.print("\n\n".join(texts), highlight=False, markup=False, soft_wrap=True)
+
+
+@config_app.command("check")
+def check_recipe(recipe: Annotated[Path, typer.Argument(help="Recipe to check.")], set_: Set = None) -> None:
+    """Check a recipe and print it with every default filled in."""
+    from surefoot.recipe import load_recipe, to_toml
+
+    console.print(to_toml(load_recipe(recipe, set_ or ())), highlight=False, markup=False, soft_wrap=True, end="")
+
+
+@sandbox_app.command("doctor")
+def sandbox_doctor() -> None:
+    """Attack the sandbox at every level and print what held."""
+    from surefoot.sandbox.doctor import main_report
+
+    raise typer.Exit(main_report())
+
+
+def _one_domain(name: str, recipe: Path, overrides: list[str] | None) -> DomainConfig:
+    from surefoot.recipe import load_recipe, select_domains, source_of
+
+    if recipe.is_file():
+        return select_domains(load_recipe(recipe, overrides or ()), [name])[0]
+    if recipe != QUICKSTART:
+        raise ConfigError("there is no such recipe", where=str(recipe))
+    return source_of(name)

@@ -1,0 +1,172 @@
+"""The stages of a run: evaluate, warm start, evaluate, reinforcement learning, evaluate. Each is done once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from surefoot import build, loop
+from surefoot.build import Suite
+from surefoot.config import Recipe
+from surefoot.domains import demonstration
+from surefoot.evaluate.records import Evaluation
+from surefoot.interrupt import Interrupter
+from surefoot.learner import Example, PolicyLearner, warm_start
+from surefoot.loop import Run
+from surefoot.measure import Measure
+from surefoot.models import LoadedModel, load_model
+from surefoot.models.chat import answer_tokens, prompt_tokens
+from surefoot.models.library import pick_device
+from surefoot.progress import Progress
+from surefoot.recipe import differences, load_recipe
+from surefoot.rewards import Rewarder
+from surefoot.store import Checkpoint, CheckpointStore, Journal, RunDirectory
+from surefoot.store.rollouts import forget_after
+
+
+@dataclass(frozen=True)
+class Stages:
+    """A run that is ready to go through its stages, from wherever it was left."""
+
+    run: Run
+    suite: Suite
+    measure: Measure
+    fresh: bool
+    """Whether nothing of the run was checkpointed yet."""
+
+    def go(self) -> Iterator[Evaluation]:
+        """Everything that is left to do; yields the evaluations in order."""
+        run, settings = self.run, self.run.recipe.evaluate
+        warm = run.recipe.warm_start.examples > 0
+        if settings.before:
+            yield self._evaluate("base")
+        if self.fresh:
+            if warm:
+                self._warm_start()
+            run.save()
+        if settings.before and warm:
+            yield self._evaluate("warm start")
+        loop.train(run)
+        if settings.after:
+            yield self._evaluate("after RL")
+
+    def _evaluate(self, label: str) -> Evaluation:
+        """An evaluation that is complete is only read, so it does not matter that the weights have moved on."""
+        return self.measure(self.run.engine, label, self.run.directory.evaluations / label.replace(" ", "-"))
+
+    def _warm_start(self) -> None:
+        run, settings = self.run, self.run.recipe.warm_start
+        examples = self._demonstrations(settings.examples)
+        run.progress.say(f"warm start on {len(examples)} demonstrations")
+
+        def tell(done: int, total: int) -> None:
+            run.progress.stage("warm start", done, total)
+            run.interrupter.check()
+
+        result = warm_start(run.learner, examples, settings, run.recipe.seed, tell)
+        run.engine.refresh(run.learner.version)
+        run.journal.event("warm_start", examples=len(examples), **result)
+
+    def _demonstrations(self, count: int) -> list[Example]:
+        """Tasks with a known answer, the domains in turn; reinforcement learning goes on with the tasks after them."""
+        tokenizer, scheduler = self.run.model.tokenizer, self.run.scheduler
+        examples: list[Example] = []
+        pools = {name: pool for name, pool in self.suite.pools.items() if demonstration(pool.domain, pool.train(0)[0])}
+        cursors = dict.fromkeys(pools, 0)
+        while pools and len(examples) < count:
+            for name, pool in pools.items():
+                task, cursors[name] = pool.train(cursors[name])
+                answer = demonstration(pool.domain, task)
+                if answer is not None and len(examples) < count:
+                    examples.append(Example(prompt_tokens(tokenizer, task.messages), answer_tokens(tokenizer, answer)))
+        scheduler.restore({"credit": {}, "cursors": cursors})
+        return examples
+
+
+@contextmanager
+def open_stages(recipe: Recipe, directory: Path, resume: bool, progress: Progress) -> Iterator[Stages]:
+    """Open a run directory and assemble the run in it, new or from its newest undamaged checkpoint."""
+    with ExitStack() as stack:
+        interrupter = stack.enter_context(Interrupter(progress.say))
+        build.set_threads(recipe.threads)
+        progress.stage("loading domains and sandbox")
+        suite = stack.enter_context(
+            build.open_suite(
+                recipe.domains, recipe.rollout, recipe.sandbox, heldout=recipe.evaluate.tasks, seed=recipe.seed
+            )
+        )
+        files = RunDirectory.resume(directory) if resume else RunDirectory.create(directory, recipe)
+        stack.callback(files.close)
+        journal = Journal(directory)
+        stack.callback(journal.close)
+        checkpoints = CheckpointStore(files.checkpoints, recipe.checkpoint.keep)
+        checkpoint = _pick_up(recipe, files, journal, checkpoints, progress) if resume else None
+        progress.stage(f"loading {recipe.model}")
+        model = load_model(str(checkpoint.path) if checkpoint else recipe.model, seed=recipe.seed)
+        run = _assemble(recipe, files, model, suite, journal, checkpoints, progress, interrupter)
+        if checkpoint:
+            run.learner.restore(checkpoint.tensors, checkpoint.state["learner"])
+            run.engine.refresh(run.learner.version)
+            run.scheduler.restore(checkpoint.state["scheduler"])
+            run.done = checkpoint.step
+        stack.callback(run.engine.close)
+        measure = Measure(recipe, suite, progress, interrupter, recipe.model)
+        yield Stages(run, suite, measure, fresh=checkpoint is None)
+
+
+def _assemble(
+    recipe: Recipe,
+    files: RunDirectory,
+    model: LoadedModel,
+    suite: Suite,
+    journal: Journal,
+    checkpoints: CheckpointStore,
+    progress: Progress,
+    interrupter: Interrupter,
+) -> Run:
+    learner = PolicyLearner(
+        model.decoder,
+        recipe.learner,
+        total_steps=recipe.steps,
+        temperature=recipe.rollout.temperature,
+        device=pick_device(recipe.device),
+    )
+    return Run(
+        recipe=recipe,
+        directory=files,
+        model=model,
+        scheduler=build.scheduler(recipe, suite),
+        engine=build.engine(model, learner.compute, recipe.rollout, learner.version),
+        graders=suite.graders,
+        rewarder=Rewarder(recipe.reward),
+        learner=learner,
+        journal=journal,
+        checkpoints=checkpoints,
+        progress=progress,
+        interrupter=interrupter,
+    )
+
+
+def _pick_up(
+    recipe: Recipe, files: RunDirectory, journal: Journal, checkpoints: CheckpointStore, progress: Progress
+) -> Checkpoint | None:
+    """The checkpoint to go on from; says what differs from the recipe that the run was started with."""
+    changed = differences(load_recipe(files.config_file), recipe)
+    for line in changed:
+        progress.say(f"changed since the run was started: {line}")
+    if changed:
+        files.write_config(recipe)
+
+    def warn(problem: str) -> None:
+        progress.say(problem)
+        journal.event("damaged_checkpoint", problem=problem)
+
+    checkpoint = checkpoints.newest(warn)
+    step = checkpoint.step if checkpoint else 0
+    journal.forget_after(step)
+    forget_after(files.rollouts, step)
+    journal.event("resumed", step=step, changed=changed)
+    progress.say(f"resuming after step {step}" if checkpoint else "nothing was checkpointed yet: starting over")
+    return checkpoint

@@ -1,0 +1,80 @@
+"""Metrics and events: JSON lines a person can read, and TensorBoard files for those who like plots."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from surefoot.store import atomic
+
+
+class Journal:
+    """Appends one metrics line a step and one line an event; forgets steps that a resumed run will redo."""
+
+    def __init__(self, run: Path) -> None:
+        self.metrics_file, self.events_file = run / "metrics.jsonl", run / "events.jsonl"
+        self._tensorboard_directory = run / "tensorboard"
+        self._tensorboard: Any = None
+
+    def metrics(self, step: int, values: Mapping[str, Any]) -> None:
+        """Record one step. Nested mappings become `a/b` in TensorBoard."""
+        self._append(self.metrics_file, {"step": step, **values})
+        for name, value in flatten(values).items():
+            self._writer.add_scalar(name, value, step)
+        self._writer.flush()
+
+    def event(self, kind: str, **details: Any) -> None:
+        """Record something that happened, with the time of day."""
+        self._append(self.events_file, {"time": datetime.now(UTC).isoformat(), "event": kind, **details})
+
+    def forget_after(self, step: int) -> None:
+        """Drop the metrics of steps after `step` (and a torn last line), as the resumed run writes them again."""
+        kept = [line for line in read_lines(self.metrics_file) if line["step"] <= step]
+        atomic.write_text(self.metrics_file, "".join(json.dumps(line) + "\n" for line in kept))
+        if self.events_file.exists():
+            whole = [json.dumps(line) for line in read_lines(self.events_file)]
+            atomic.write_text(self.events_file, "".join(line + "\n" for line in whole))
+
+    def close(self) -> None:
+        """Flush TensorBoard's files."""
+        if self._tensorboard is not None:
+            self._tensorboard.close()
+
+    @property
+    def _writer(self) -> Any:
+        if self._tensorboard is None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._tensorboard = SummaryWriter(str(self._tensorboard_directory))
+        return self._tensorboard
+
+    def _append(self, path: Path, line: Mapping[str, Any]) -> None:
+        with atomic.clear_disk_errors(path), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a JSONL file; a torn last line, as a kill leaves it, is left out."""
+    if not path.exists():
+        return []
+    lines = []
+    for text in path.read_text(encoding="utf-8").splitlines():
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            break
+    return lines
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """`{"a": {"b": 1}}` -> `{"a/b": 1.0}`; what is not a number is left out."""
+    flat: dict[str, float] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{name}/")
+        elif isinstance(value, int | float):
+            flat[f"{prefix}{name}"] = float(value)
+    return flat

@@ -1,0 +1,38 @@
+"""What a step's metrics line says about its rollouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from surefoot.types import Group, Reward, Rollout, Verdict
+
+Sampled = tuple[Rollout, Verdict, Reward]
+
+
+def summarise(groups: Sequence[Group]) -> dict[str, Any]:
+    """Plain numbers over all rollouts of a step, and the same for each domain under `domains`."""
+    by_domain: dict[str, list[Group]] = {}
+    for group in groups:
+        by_domain.setdefault(group.task.domain, []).append(group)
+    return {**_numbers(groups), "domains": {name: _numbers(part) for name, part in sorted(by_domain.items())}}
+
+
+def _numbers(groups: Sequence[Group]) -> dict[str, float]:
+    samples = [sample for g in groups for sample in zip(g.rollouts, g.verdicts, g.rewards, strict=True)]
+    valid = [sample for sample in samples if sample[2].valid]
+    return {
+        "reward": _mean(reward.value for _, _, reward in valid),
+        "pass_rate": _mean(float(verdict.grade == "right") for _, verdict, _ in valid),
+        "rollouts": len(samples),
+        "ungradable": sum(verdict.grade == "ungradable" for _, verdict, _ in samples),
+        "findings": sum(len(verdict.findings) for _, verdict, _ in samples),
+        "truncated": _mean(float(rollout.stop == "length") for rollout, _, _ in samples),
+        "answer_tokens": _mean(float(rollout.sampled) for rollout, _, _ in samples),
+        "degenerate_groups": _mean(float(group.degenerate) for group in groups),
+    }
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else 0.0
