@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -102,14 +102,30 @@ class Pool:
     @contextlib.contextmanager
     def use_alone(self) -> Iterator[Slot]:
         """A slot while nothing else of this pool runs."""
-        with self._alone:
-            slots = self._take(len(self._slots))
-            try:
-                yield slots[0]
-            finally:
-                self._give(slots)
+        slots = self._take(len(self._slots))
+        try:
+            yield slots[0]
+        finally:
+            self._give(slots)
+
+    def warm(self, images: Iterable[str], roles: Iterable[str] = ("solution",)) -> None:
+        """Start the zygotes of `images` in every slot now. Raises SandboxError if one cannot be started."""
+        slots = self._take(len(self._slots))
+        try:
+            for slot in slots:
+                for image in images:
+                    for role in roles:
+                        slot.zygote(image, role)
+        finally:
+            self._give(slots)
 
     def _take(self, count: int) -> list[Slot]:
+        if count == 1:
+            return self._collect(1)
+        with self._alone:  # two callers that each hold some slots would wait for each other
+            return self._collect(count)
+
+    def _collect(self, count: int) -> list[Slot]:
         taken: list[Slot] = []
         with self._changed:
             self._waiting += 1
