@@ -8,6 +8,7 @@ levels, which no beta fits. Real suites have rho of about 0.2 to 0.8.
 * stated designs (the keys `coverage_min` and `coverage_max`): 32 to 128 tasks, 1 to 8 samples, rho 0.2 to 0.8;
 * hard designs (`hard_min`, `hard_max`): 8 or 16 tasks, rates below 5%, samples that are wholly independent (rho 0);
 * paired designs (`paired_min`, `paired_max`): the difference of two evaluations of the same tasks;
+* subset designs (`subset_min`, `subset_max`): pass@k and pass^k for k of 8 samples, 32 to 128 tasks;
 * ratio designs (`ratio_min`, `ratio_max`): the realised ceiling pass@1 / pass@k.
 
 Beside each stands the usual mean +- t standard errors (`student_*` in the last line, over the stated designs).
@@ -18,6 +19,7 @@ Run: python benchmarks/intervals.py [--quick]
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 from collections.abc import Iterator
@@ -29,6 +31,7 @@ from scipy import stats
 
 from surefoot.evaluate.intervals import mean_bounds, ratio_interval
 from surefoot.evaluate.paired import paired_interval
+from surefoot.evaluate.passk import pass_at_k, pass_hat_k
 
 Floats = npt.NDArray[np.float64]
 STATED_BANDS = ((0.05, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95))
@@ -128,6 +131,23 @@ def paired(repetitions: int, rng: np.random.Generator) -> list[float]:
     return covered
 
 
+def subsets(repetitions: int, rng: np.random.Generator) -> list[float]:
+    """pass@k and pass^k with k of 8 samples; rates beta(a, b)."""
+    print(f"\npass@k and pass^k of 8 samples: {repetitions} repetitions each")
+    covered, n = [], 8
+    every = np.arange(n + 1)
+    for tasks, k, (a, b) in itertools.product((32, 128), (2, 4, 8), ((1.0, 2.0), (0.5, 0.5), (2.0, 1.0))):
+        many = rng.beta(a, b, 1_000_000)
+        right = rng.binomial(n, rng.beta(a, b, (repetitions, tasks)))
+        for name, metric, chance in (("@", pass_at_k, 1 - (1 - many) ** k), ("^", pass_hat_k, many**k)):
+            x = metric(every, np.full(n + 1, n), k)[right]
+            truth = np.full(repetitions, chance.mean())
+            covered.append(share(mean_bounds(x, floor=k / n), truth))
+            design = f"{tasks:4d} tasks  pass{name}{k}  rates beta({a}, {b})  true {truth[0]:.3f}"
+            print(f"  {design}   default {covered[-1]:.3f}")
+    return covered
+
+
 def ratios(repetitions: int, rng: np.random.Generator) -> list[float]:
     print(f"\nrealised ceiling pass@1 / pass@k: {repetitions} repetitions each")
     covered = []
@@ -148,7 +168,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, same designs (under 50 s on 2 cores)")
     quick = parser.parse_args().quick
     began, rng = time.perf_counter(), np.random.default_rng(20240607)
-    many, few = (20_000, 2_000) if quick else (40_000, 10_000)
+    many, few = (12_000, 1_500) if quick else (40_000, 10_000)
 
     stated = list(designs((32, 64, 128), STATED_BANDS, (0.2, 0.5, 0.8)))
     hard = list(designs((8, 16), STATED_BANDS, (0.2, 0.5, 0.8)))
@@ -156,7 +176,7 @@ def main() -> None:
     hard += [d for d in designs((16, 32, 64), STATED_BANDS, (0.0,)) if d.samples > 1]
     ours, student = sweep("stated designs", stated, many, rng)
     ours_hard, student_hard = sweep("hard designs", hard, many, rng)
-    pair, ratio = paired(few, rng), ratios(few, rng)
+    pair, subset, ratio = paired(few, rng), subsets(few * 2, rng), ratios(few, rng)
 
     result = {
         "coverage_min": float(ours.min()),
@@ -168,6 +188,8 @@ def main() -> None:
         "student_hard_min": float(student_hard.min()),
         "paired_min": min(pair),
         "paired_max": max(pair),
+        "subset_min": min(subset),
+        "subset_max": max(subset),
         "ratio_min": min(ratio),
         "ratio_max": max(ratio),
         "repetitions": many,
