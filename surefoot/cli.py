@@ -37,8 +37,8 @@ QUICKSTART = Path("recipes/quickstart.toml")
 def main() -> NoReturn:
     """Entry point: known errors become one clear message and an exit code, never a traceback."""
     try:
-        app(standalone_mode=False)
-        code = 0
+        result = app(standalone_mode=False)  # the exit code of a command that ended with typer.Exit
+        code = result if isinstance(result, int) else 0
     except interrupt.Interrupted:
         errors.print("stopped; --resume continues where it was left", style="yellow")
         code = interrupt.EXIT_CODE
@@ -64,14 +64,16 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run from its newest checkpoint.")] = False,
 ) -> None:
     """Train a model as a recipe says, with evaluations before and after."""
-    from surefoot import api
-    from surefoot.evaluate.report import table
     from surefoot.recipe import load_recipe
     from surefoot.store.rundir import is_run
 
     if resume and is_run(recipe):
         run_dir, recipe = run_dir or recipe, recipe / "config.toml"
     resolved = load_recipe(recipe, set_ or ())
+
+    from surefoot import api  # after the recipe was read: its faults are told at once, not after seconds of imports
+    from surefoot.evaluate.report import table
+
     directory = run_dir or Path(resolved.run_dir or Path("runs") / recipe.stem)
     outcome = api.train(resolved, directory, resume=resume)
     if outcome.evaluations:

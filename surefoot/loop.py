@@ -90,7 +90,11 @@ class Run:
         by_task: dict[str, list[tuple[Rollout, Verdict]]] = {draw.task.id: [] for draw in draws}
         for rollout, verdict in sorted(verdicts, key=lambda pair: pair[0].sample):
             by_task[rollout.task_id].append((rollout, verdict))
-        return [self.rewarder.group(draw.task, by_task[draw.task.id]) for draw in draws]
+        return [self._group(draw, by_task[draw.task.id]) for draw in draws]
+
+    def _group(self, draw: Draw, graded: Sequence[tuple[Rollout, Verdict]]) -> Group:
+        rollouts, verdicts = zip(*graded, strict=True)
+        return self.rewarder.score_group(Group(draw.task, rollouts, verdicts))
 
     def learn(self, groups: Sequence[Group]) -> UpdateReport:
         """Update the policy and let the engine know that its weights are new."""
@@ -122,8 +126,8 @@ class Run:
         model = self.model
         self.checkpoints.save(
             self.done,
-            lambda path: save_model(self.learner.master, model.hf_config, model.tokenizer, path),
-            self.learner.tensors(),
+            lambda path: save_model(self.learner.masters, model.hf_config, model.tokenizer, path),
+            {name: tensor for name, tensor in self.learner.tensors().items() if not name.startswith("master")},
             state,
         )
 

@@ -61,7 +61,7 @@ class Stages:
         examples = self._demonstrations(settings.examples)
         run.progress.say(f"warm start on {len(examples)} demonstrations")
 
-        def tell(done: int, total: int) -> None:
+        def tell(done: int, total: int, loss: float) -> None:
             run.progress.stage("warm start", done, total)
             run.interrupter.check()
 
@@ -107,7 +107,8 @@ def open_stages(recipe: Recipe, directory: Path, resume: bool, progress: Progres
         model = load_model(str(checkpoint.path) if checkpoint else recipe.model, seed=recipe.seed)
         run = _assemble(recipe, files, model, suite, journal, checkpoints, progress, interrupter)
         if checkpoint:
-            run.learner.restore(checkpoint.tensors, checkpoint.state["learner"])
+            # The learner was built from the checkpoint's model, so the masters among its tensors are right already.
+            run.learner.restore({**run.learner.tensors(), **checkpoint.tensors}, checkpoint.state["learner"])
             run.engine.refresh(run.learner.version)
             run.scheduler.restore(checkpoint.state["scheduler"])
             run.done = checkpoint.step
@@ -132,6 +133,7 @@ def _assemble(
         total_steps=recipe.steps,
         temperature=recipe.rollout.temperature,
         device=pick_device(recipe.device),
+        longest_sample=max(domain.max_new_tokens for domain in suite.domains),
     )
     return Run(
         recipe=recipe,
