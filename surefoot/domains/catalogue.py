@@ -1,0 +1,129 @@
+"""Builds domains from what a recipe says: finds the source, then adds what every source can have."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib.metadata import EntryPoint, entry_points
+
+from surefoot.config import DomainConfig
+from surefoot.domains import files, python_file, reasoning
+from surefoot.domains.shots import PresentedSource, ShotSource
+from surefoot.errors import ConfigError
+from surefoot.protocols import Domain, TaskSource
+from surefoot.rewards.graders import named_grader
+
+Builder = Callable[[DomainConfig], Domain]
+"""What a source is: it makes the domain that `config` names, and heeds `config.options` and `config.extract`. If
+`config.instruction` is set, it leaves out instructions of its own on the form of the answer."""
+
+GROUP = "surefoot.domains"
+UNSAID = Domain.__dataclass_fields__["max_new_tokens"].default
+"""The token limit of a domain that says none of its own."""
+
+
+def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> Domain:
+    """The domain that a `[[domains]]` entry describes.
+
+    Args:
+        default_max_new_tokens: Longest answer where neither the entry nor the source says; the recipe's
+            `rollout.max_new_tokens`.
+
+    Raises:
+        ConfigError: unknown source or grader (with the nearest), an option that does not fit, a missing package.
+        DataError: what the source reads is missing or malformed.
+    """
+    domain = _builder(config)(config)
+    grader = domain.grader
+    if config.grader is not None:
+        grader = named_grader(config.grader, extract=config.extract, where=f"domains.{config.name}.grader")
+    how = config.extract or str(getattr(grader, "extract", "whole"))
+    source: TaskSource = PresentedSource(domain.source, how, config.instruction or "")
+    if config.shots:
+        source = ShotSource(source, config.shots, config.name)
+    own_limit = default_max_new_tokens if domain.max_new_tokens == UNSAID else domain.max_new_tokens
+    return replace(
+        domain,
+        name=config.name,
+        source=source,
+        grader=grader,
+        max_new_tokens=config.max_new_tokens or own_limit,
+        weight=config.weight,
+        chance=domain.chance if config.chance is None else config.chance,
+    )
+
+
+def available() -> list[tuple[str, str]]:
+    """Every source that needs no file, with one line on it, sorted by name."""
+    found = [(f"reasoning_gym:{name}", text) for name, text in reasoning.described()]
+    found += _code_topics()
+    if _has("instructions"):
+        found.append(("instructions", "keep constraints on form, wording and length, checked by program"))
+    found += [(point.name, f"installed by {point.dist.name if point.dist else point.value}") for point in _points()]
+    return sorted(found)
+
+
+def _builder(config: DomainConfig) -> Builder:
+    kind, _, rest = config.source.partition(":")
+    if kind == "reasoning_gym" and rest:
+        return reasoning.build
+    if kind == "file" and rest:
+        return files.build
+    if re.search(r"\.py(:|$)", config.source):
+        return python_file.build
+    if kind == "code":
+        from surefoot.domains import code
+
+        return code.build
+    if config.source == "instructions":
+        from surefoot.domains import instructions
+
+        return instructions.build
+    for point in _points():
+        if point.name in (config.source, kind):
+            return _load(point.name, point.load, config)
+    raise _unknown(config)
+
+
+def _load(name: str, load: Callable[[], object], config: DomainConfig) -> Builder:
+    try:
+        found = load()
+    except ImportError as error:
+        raise ConfigError(
+            f"the installed domain {name!r} cannot be imported: {error}", where=f"domains.{config.name}.source"
+        ) from error
+    return lambda c: python_file.domain_of(found, c, where=name)
+
+
+def _unknown(config: DomainConfig) -> ConfigError:
+    known = [name for name, _ in available()]
+    tails = {name.rpartition(":")[2]: name for name in known}
+    near = difflib.get_close_matches(config.source, [*known, *tails], n=1, cutoff=0.5)
+    hint = f" (did you mean {tails.get(near[0], near[0])!r}?)" if near else ""
+    looks_like_path = re.search(r"[/\\]|\.(jsonl?|parquet)(\.gz)?$", config.source)
+    if looks_like_path:
+        hint = f" (did you mean 'file:{config.source}'?)"
+    return ConfigError(
+        f"there is no source {config.source!r}{hint}",
+        where=f"domains.{config.name}.source",
+        fix="surefoot domains list names the built-in ones; your own are file:PATH or PATH.py:attribute",
+    )
+
+
+def _points() -> Iterator[EntryPoint]:
+    return iter(sorted(entry_points(group=GROUP), key=lambda point: point.name))
+
+
+def _code_topics() -> list[tuple[str, str]]:
+    if not _has("code"):
+        return []
+    from surefoot.domains import code
+
+    return [("code", "write a Python function; hidden tests run in the sandbox"), *code.described()]
+
+
+def _has(module: str) -> bool:
+    return importlib.util.find_spec(f"surefoot.domains.{module}") is not None

@@ -1,0 +1,158 @@
+"""Domains from a file of tasks: `file:PATH`, JSON lines, JSON or Parquet, each also gzipped.
+
+GSM8K, MATH, HumanEval and MBPP are recognised as they are published; other files say what their columns mean:
+
+    [[domains]]
+    name = "shop"
+    source = "file:questions.jsonl"
+    options = {prompt = "question", answer = "solution", answer_regex = "#### (.+)", heldout = 0.1}
+    grader = "number"
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from surefoot.config import DomainConfig
+from surefoot.domains.formats import Format, recognise
+from surefoot.domains.rows import Row, Rows, open_rows
+from surefoot.errors import ConfigError, DataError
+from surefoot.protocols import Domain
+from surefoot.rewards.graders import named_grader
+from surefoot.types import Split, Task, stable_seed
+
+
+class FileOptions(BaseModel):
+    """Options of `file:PATH`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    prompt: str | None = None
+    answer: str | None = None
+    answer_regex: str | None = None
+    id: str | None = None
+    tests: str | None = None
+    entry_point: str | None = None
+    solution: str | None = None
+    choices: str | None = None
+    system: str | None = None
+    rows: str | None = None
+    heldout: float = Field(default=0.1, ge=0, lt=1)
+    heldout_file: str | None = None
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """Tasks of a file, read again when asked for; only their places are held in memory."""
+
+    domain: str
+    layout: Format
+    files: Mapping[Split, Rows]
+    handles: Mapping[Split, array[int]]
+    path: str
+
+    def size(self, split: Split) -> int | None:
+        return len(self.handles[split])
+
+    def task(self, split: Split, index: int) -> Task:
+        if index < 0:
+            raise IndexError(index)
+        handle = self.handles[split][index]
+        row = self.files[split].load(handle)
+        return make_task(row, self.layout, self.domain, split, index, self.path)
+
+
+def make_task(row: Row, layout: Format, domain: str, split: Split, index: int, place: str) -> Task:
+    """The task of one row. Raises DataError if it has no prompt, or nothing to check an answer by."""
+    checks = layout.checks(row, place)
+    reference = layout.reference(row, checks)
+    metadata: dict[str, Any] = {name: row[name] for name in layout.keep if name in row}
+    if layout.id is not None and row.get(layout.id) is not None:
+        metadata["id"] = str(row[layout.id])
+    if reference is not None:
+        metadata["answer"] = reference
+    return Task(f"{domain}/{split}/{index}", domain, layout.messages(row, place), checks, metadata=metadata)
+
+
+def build(config: DomainConfig) -> Domain:
+    """The domain of `file:PATH`. Reads the whole file once, so that a bad row is reported now and not in mid-run."""
+    options = _options(config)
+    path = Path(config.source.partition(":")[2]).expanduser()
+    rows = open_rows(path, options.rows)
+    layout = _layout(config, options, rows, path)
+    places: dict[Split, array[int]] = {"train": array("Q"), "heldout": array("Q")}
+    share = 0.0 if options.heldout_file else options.heldout
+    for handle, place, row in rows.scan():
+        task = make_task(row, layout, config.name, "train", 0, place)
+        places[_split_of(task, share)].append(handle)
+    files: dict[Split, Rows] = {"train": rows, "heldout": rows}
+    if options.heldout_file:
+        files["heldout"] = open_rows(Path(options.heldout_file).expanduser(), options.rows)
+        for handle, place, row in files["heldout"].scan():
+            make_task(row, layout, config.name, "heldout", 0, place)
+            places["heldout"].append(handle)
+    grader = named_grader(layout.grader, extract=config.extract or layout.extract, where=f"domains.{config.name}")
+    domain = Domain(
+        name=config.name,
+        source=FileSource(config.name, layout, files, places, str(path)),
+        grader=grader,
+        description=f"{layout.name} rows of {path.name}",
+    )
+    return domain if layout.max_new_tokens is None else replace(domain, max_new_tokens=layout.max_new_tokens)
+
+
+def _layout(config: DomainConfig, options: FileOptions, rows: Rows, path: Path) -> Format:
+    first = next(((row, place) for _, place, row in rows.scan()), None)
+    if first is None:
+        raise DataError("the file has no rows", where=str(path), fix="add at least one task")
+    row, place = first
+    known = recognise(row)
+    mapping = {
+        key: value for key, value in options.model_dump(exclude={"rows", "heldout", "heldout_file"}).items()
+        if value is not None
+    }  # fmt: skip
+    if known is None and not (options.prompt and (options.answer or options.tests)):
+        raise DataError(
+            f"the meaning of its columns is not known: {', '.join(map(str, row))}",
+            where=place,
+            fix='name them, e.g. options = {prompt = "question", answer = "answer"}',
+        )
+    if {"prompt", "answer", "tests", "answer_regex"} & mapping.keys():
+        prompt = next((p for p in (known.prompt if known else None,) if p), "question")
+        base = Format(prompt=prompt, answer=None if options.tests else (known.answer if known else "answer"))
+        known = replace(base, grader="code") if options.tests else base
+    layout = replace(known or Format(), **mapping)
+    if layout.answer_regex is not None:
+        _check_regex(layout.answer_regex, config)
+    return layout
+
+
+def _split_of(task: Task, share: float) -> Split:
+    """By the prompt and nothing else, so that rows that read the same fall on the same side."""
+    return "heldout" if stable_seed("heldout", task.prompt_hash) < share * 2**63 else "train"
+
+
+def _options(config: DomainConfig) -> FileOptions:
+    try:
+        return FileOptions.model_validate(config.options)
+    except ValidationError as invalid:
+        error = invalid.errors()[0]
+        key = ".".join(map(str, error["loc"]))
+        known = ", ".join(FileOptions.model_fields)
+        what = f"unknown option {key!r}" if error["type"] == "extra_forbidden" else f"{key}: {error['msg']}"
+        raise ConfigError(what, where=f"domains.{config.name}.options", fix=f"options of a file: {known}") from None
+
+
+def _check_regex(pattern: str, config: DomainConfig) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        where = f"domains.{config.name}.options.answer_regex"
+        raise ConfigError(f"not a regular expression: {error}", where=where) from None

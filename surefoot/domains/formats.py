@@ -1,0 +1,173 @@
+"""What the columns of a task file mean: public data sets as they are published, and mappings of the user's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from surefoot.errors import DataError
+from surefoot.types import Message
+
+Row = Mapping[str, Any]
+
+CODE_REQUEST = "Complete this Python function. Reply with the whole function in one code block."
+MBPP_REQUEST = "Write a Python function. Reply with the whole function in one code block."
+PROMPTS = ("question", "prompt", "problem", "input", "instruction")
+ANSWERS = ("answer", "target", "output", "label")
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a row becomes a task. Columns are named; a dotted name (`extra.answer`) reaches into nested objects."""
+
+    name: str = "mapped"
+    prompt: str = "question"
+    answer: str | None = "answer"
+    answer_regex: str | None = None
+    """The answer is the first group of the last match."""
+    id: str | None = None
+    tests: str | None = None
+    """Column of test code (or a list of assert statements) for the grader `code`."""
+    entry_point: str | None = None
+    solution: str | None = None
+    """Column of the reference solution of a code task."""
+    choices: str | None = None
+    system: str | None = None
+    """Text of a system message."""
+    request: str = ""
+    """Text before a prompt that is itself code."""
+    grader: str = "exact"
+    extract: str | None = None
+    max_new_tokens: int | None = None
+    keep: tuple[str, ...] = field(default=("difficulty", "level", "type", "subject"))
+    """Columns that are kept as metadata, where they exist."""
+
+    def messages(self, row: Row, place: str) -> tuple[Message, ...]:
+        """What the model sees. Raises DataError if there is no prompt."""
+        value = column(row, self.prompt)
+        if isinstance(value, list):
+            return _chat(value, place, self.prompt)
+        if not isinstance(value, str) or not value.strip():
+            raise _missing("prompt", self.prompt, value, row, place)
+        text = value.strip()
+        if self.request:
+            text = f"{self.request}\n\n```python\n{value.strip()}\n```"
+        elif self.tests is not None and self.name == "MBPP":
+            text = f"{MBPP_REQUEST}\n\n{text}\nIt must pass this test:\n{_lines(column(row, self.tests))[0]}"
+        system: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
+        return (*system, {"role": "user", "content": text})
+
+    def checks(self, row: Row, place: str) -> dict[str, Any]:
+        """What the grader needs. Raises DataError if it is missing."""
+        if self.tests is not None:
+            return self._code_checks(row, place)
+        assert self.answer is not None
+        answer = self._answer(row, place)
+        checks: dict[str, Any] = {"answer": answer}
+        if self.choices is not None:
+            checks["choices"] = column(row, self.choices)
+        return checks
+
+    def reference(self, row: Row, checks: Mapping[str, Any]) -> str | None:
+        """The answer for worked examples, if the row has one."""
+        if self.tests is None:
+            answer = checks["answer"]
+            return str(answer[0] if isinstance(answer, list) else answer)
+        solution = column(row, self.solution) if self.solution else None
+        if not isinstance(solution, str):
+            return None
+        return f"{column(row, self.prompt)}{solution}" if self.request else solution
+
+    def _answer(self, row: Row, place: str) -> Any:
+        value = column(row, self.answer or "")
+        if isinstance(value, (int, float)):
+            value = str(value)
+        if isinstance(value, list) and value and all(isinstance(v, (str, int, float)) for v in value):
+            return [str(v) for v in value]
+        if not isinstance(value, str) or not value.strip():
+            raise _missing("answer", self.answer or "answer", value, row, place)
+        if self.answer_regex is None:
+            return value.strip()
+        matches = list(re.finditer(self.answer_regex, value))
+        if not matches:
+            fix = f"options.answer_regex is {self.answer_regex!r}"
+            raise DataError(f"the answer does not match: {value[-60:]!r}", where=place, fix=fix)
+        return matches[-1].group(1 if matches[-1].re.groups else 0).strip()
+
+    def _code_checks(self, row: Row, place: str) -> dict[str, Any]:
+        tests = column(row, self.tests or "")
+        code = "\n".join(_lines(tests)) if isinstance(tests, list) else tests
+        if not isinstance(code, str) or "assert" not in code:
+            raise _missing("tests", self.tests or "tests", tests, row, place)
+        checks: dict[str, Any] = {"tests": code}
+        if self.entry_point is not None:
+            entry = column(row, self.entry_point)
+            if not isinstance(entry, str) or not entry.isidentifier():
+                raise _missing("name of the function", self.entry_point, entry, row, place)
+            checks["entry_point"] = entry
+        return checks
+
+
+def recognise(row: Row) -> Format | None:
+    """The format of a public data set, by its columns, or of a file with the usual names; None for neither."""
+    keys = row.keys()
+    if {"prompt", "test", "entry_point"} <= keys:
+        solution = "canonical_solution" if "canonical_solution" in keys else None
+        name = next((k for k in ("task_id", "name") if k in keys), None)
+        return Format(
+            "HumanEval", "prompt", None, id=name, tests="test", entry_point="entry_point", solution=solution,
+            request=CODE_REQUEST, grader="code", max_new_tokens=384,
+        )  # fmt: skip
+    if {"text", "code", "test_list"} <= keys:
+        return Format("MBPP", "text", None, id="task_id", tests="test_list", solution="code", grader="code",
+                      max_new_tokens=256)  # fmt: skip
+    if {"question", "answer"} <= keys and isinstance(row["answer"], str) and re.search(r"#### ", row["answer"]):
+        return Format("GSM8K", answer_regex=r"####\s*(.+)", grader="number", max_new_tokens=256)
+    if {"problem", "answer"} <= keys:
+        return Format(
+            "MATH", "problem", id="unique_id" if "unique_id" in keys else None, grader="math", max_new_tokens=512
+        )
+    prompt = next((k for k in (*PROMPTS, "messages") if k in keys), None)
+    answer = next((k for k in ANSWERS if k in keys), None)
+    if prompt is None or answer is None:
+        return None
+    return Format("question and answer", prompt, answer, id="id" if "id" in keys else None)
+
+
+def column(row: Row, name: str) -> Any:
+    """The value of a column; None if there is none."""
+    if name in row:
+        return row[name]
+    value: Any = row
+    for part in name.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return None
+        value = value[part]
+    return value
+
+
+def _chat(value: list[Any], place: str, name: str) -> tuple[Message, ...]:
+    turns: list[Message] = []
+    for turn in value:
+        role, content = (turn.get("role"), turn.get("content")) if isinstance(turn, Mapping) else (None, None)
+        if role not in ("system", "user", "assistant") or not isinstance(content, str):
+            fix = '[{"role": "user", "content": "..."}]'
+            raise DataError(f"{name!r} is not a list of chat messages", where=place, fix=fix)
+        turns.append({"role": role, "content": content})
+    if not turns or turns[-1]["role"] != "user":
+        raise DataError(f"{name!r} must end with a message of the user", where=place)
+    return tuple(turns)
+
+
+def _lines(tests: Any) -> list[str]:
+    return [str(test) for test in tests] if isinstance(tests, list) and tests else [""]
+
+
+def _missing(what: str, name: str, value: Any, row: Row, place: str) -> DataError:
+    if value is None and column(row, name) is None and name not in row:
+        problem = f"the row has no {what}: there is no column {name!r} (it has {', '.join(map(str, row))})"
+    else:
+        problem = f"the row has no {what}: {name!r} is {str(value)[:60]!r}"
+    return DataError(problem, where=place, fix="correct the row, or name the right column in the options of the domain")

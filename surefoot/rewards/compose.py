@@ -1,0 +1,69 @@
+"""From a verdict to the number that the learner sees. Correctness gates everything else.
+
+    wrong       value in [0, PARTIAL_CEILING]: 0, or with `partial` its degree of correctness scaled below a right one
+    right       value in [1, 1 + bonus_cap]: 1 and the bonuses of the weighted dimensions
+    ungradable  not valid: takes no part in advantages or loss
+
+So no combination of dimensions lifts a wrong answer to a right one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from surefoot.config import RewardConfig
+from surefoot.errors import ConfigError
+from surefoot.types import Group, Reward, Verdict
+
+PARTIAL_CEILING = 0.5
+"""What a wrong answer that passes nearly all its checks is worth."""
+
+
+@dataclass(frozen=True)
+class Rewarder:
+    """Composes rewards as `[reward]` of the recipe says. Raises ConfigError for a weight that is no number."""
+
+    config: RewardConfig
+
+    def __post_init__(self) -> None:
+        for name, weight in self.config.weights.items():
+            if not (math.isfinite(weight) and weight >= 0):
+                fix = "give a number of 0 or more; correctness needs no weight"
+                raise ConfigError(f"the weight of {name!r} is {weight}", where=f"reward.weights.{name}", fix=fix)
+
+    def score(self, verdict: Verdict) -> Reward:
+        """The reward of one verdict; bounded, never NaN."""
+        actions = {finding.action for finding in verdict.findings}
+        correct = 1.0 if verdict.grade == "right" else _unit(verdict.score)
+        dimensions = {name: _unit(value) for name, value in verdict.dimensions.items()} | {"correctness": correct}
+        if verdict.grade == "ungradable" or "quarantine" in actions:
+            return Reward(0.0, valid=False, dimensions=dimensions)
+        if "zero" in actions:
+            return Reward(0.0, dimensions=dimensions)
+        if verdict.grade == "right":
+            return Reward(1.0 + self._bonus(verdict), dimensions=dimensions)
+        return Reward(PARTIAL_CEILING * correct if self.config.partial else 0.0, dimensions=dimensions)
+
+    def score_all(self, verdicts: Iterable[Verdict]) -> tuple[Reward, ...]:
+        """The reward of each verdict, in order."""
+        return tuple(self.score(verdict) for verdict in verdicts)
+
+    def score_group(self, group: Group) -> Group:
+        """The group with a reward for each of its verdicts."""
+        return replace(group, rewards=self.score_all(group.verdicts))
+
+    def _bonus(self, verdict: Verdict) -> float:
+        """Sum of weight x dimension, scaled down if need be so that full marks in all of them earn `bonus_cap`."""
+        weights = self.config.weights
+        total = math.fsum(weights.values())
+        if total == 0:
+            return 0.0
+        earned = math.fsum(w / total * _unit(verdict.dimensions.get(name, 0.0)) for name, w in weights.items())
+        return min(self.config.bonus_cap, total) * min(1.0, earned)
+
+
+def _unit(value: float) -> float:
+    """`value` held within [0, 1]; 0 for NaN."""
+    return 0.0 if math.isnan(value) else min(1.0, max(0.0, value))
