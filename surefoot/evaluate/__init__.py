@@ -5,6 +5,7 @@
 `intervals` and `paired`.
 """
 
+from surefoot.evaluate.adaptive import evaluate_until
 from surefoot.evaluate.comparison import Change, Comparison, compare
 from surefoot.evaluate.evaluator import Graders, HeldOut, Plan, Progress, evaluate, heldout_tasks, plan
 from surefoot.evaluate.gate import Gate, GateResult, check_gate, parse_gate
@@ -35,6 +36,7 @@ __all__ = [
     "compare",
     "estimate",
     "evaluate",
+    "evaluate_until",
     "findings",
     "from_json",
     "heldout_tasks",

@@ -12,6 +12,7 @@ from typing import Protocol
 from surefoot.errors import ConfigError, DataError, RunError
 from surefoot.evaluate.answers import AnswerOf, final_answer
 from surefoot.evaluate.log import Key, SampleLog, key_of
+from surefoot.evaluate.modes import mode_of
 from surefoot.evaluate.records import SCHEMA, DomainRecord, Evaluation, Sample, TaskRecord, save
 from surefoot.protocols import Domain, Engine
 from surefoot.types import Draw, Message, Rollout, Sampling, Task, Verdict, dump, stable_seed
@@ -215,6 +216,7 @@ def _sample(task: Task, rollout: Rollout, verdict: Verdict, index: int, seed: in
         tokens=rollout.sampled,
         stop=rollout.stop,
         reason=_printable(verdict.reason or _first_failure(verdict)),
+        mode=mode_of(rollout, verdict),
     )
 
 

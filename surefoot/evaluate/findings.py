@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from surefoot.evaluate.comparison import Change, Comparison, compare
 from surefoot.evaluate.intervals import Estimate
 from surefoot.evaluate.metric import PASS_1, Metric, estimate
+from surefoot.evaluate.modes import modes
 from surefoot.evaluate.records import DomainRecord, Evaluation
 
 
@@ -29,7 +30,7 @@ def findings(before: Evaluation, after: Evaluation, *, alpha: float = 0.05) -> l
 
 
 def caveats(evaluation: Evaluation) -> list[str]:
-    """What the figures of one evaluation leave out: ungradable and truncated samples."""
+    """What the figures of one evaluation leave out, and how its samples failed."""
     drawn = sum(d.drawn for d in evaluation.domains)
     lost = {d.name: d.ungradable for d in evaluation.domains if d.ungradable}
     cut = {d.name: d.truncated for d in evaluation.domains if d.truncated}
@@ -41,6 +42,10 @@ def caveats(evaluation: Evaluation) -> list[str]:
         ]
     else:
         told = [f"{title}: all {drawn} samples could be graded."]
+    failed = modes(sample for d in evaluation.domains for sample in d)
+    if failed.keys() - {"wrong", "ungradable"}:
+        shown = ", ".join(f"{mode} {count / drawn:.0%}" for mode, count in failed.most_common(4))
+        told.append(f"{title}: how samples failed, of all: {shown}.")
     if cut:
         told.append(
             f"{title}: {sum(cut.values())} of {drawn} samples were cut off at the token limit ({_counted(cut)})."

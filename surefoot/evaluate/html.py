@@ -6,10 +6,12 @@ Everything that a model or a task wrote is escaped; nothing in it can become mar
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
 from surefoot.evaluate.layout import LEFT_OUT, LEGEND, MARKS, Block, any_left_out, blocks, headings, percent
+from surefoot.evaluate.modes import modes, smallest
 from surefoot.evaluate.plot import dot_plot
 from surefoot.evaluate.records import Evaluation, Sample, TaskRecord
 from surefoot.evaluate.report import report_findings, setup
@@ -33,6 +35,7 @@ def to_html(
     body = (
         f"<h1>{_text(title)}</h1><ul class='findings'>{said}</ul>"
         f"<h2>By domain</h2>{_legend(stages)}{_plots(made, stages)}{_table(made, stages)}"
+        f"<h2>How samples failed</h2>{_failures(evaluations, stages, max_chars)}"
         f"<h2>Samples</h2>{_samples(evaluations, stages, max_tasks, max_chars)}"
         f"<h2>How it was measured</h2><ul>{setups}</ul>{_reading_help()}"
     )
@@ -86,6 +89,29 @@ def _rows(block: Block) -> str:
         kind = " class='first'" if row == 0 else ""
         rows.append(f"<tr{kind}>{lead if row == 0 else ''}<td>{_text(line.metric.label)}</td>{cells}</tr>")
     return "".join(rows)
+
+
+def _failures(evaluations: Sequence[Evaluation], stages: Sequence[str], max_chars: int) -> str:
+    """A row a mode: its share of all samples at each stage, and its shortest example at the last stage that has one."""
+    samples = [[sample for domain in evaluation.domains for sample in domain] for evaluation in evaluations]
+    counts = [modes(drawn) for drawn in samples]
+    head = "".join(f"<th>{_text(name)}</th>" for name in ["", *stages, "shortest example"])
+    rows = []
+    for mode, _ in sum(counts, Counter[str]()).most_common():
+        found = (smallest(drawn, mode) for drawn in reversed(samples))
+        example = next((s for s in found if s), None)
+        cells = "".join(
+            f"<td>{100 * count[mode] / max(len(drawn), 1):.1f} <small>({count[mode]})</small></td>"
+            for count, drawn in zip(counts, samples, strict=True)
+        )
+        shown = _sample(example, max_chars) if example else ""
+        rows.append(f"<tr class='first'><th>{_text(mode)}</th>{cells}<td class='example'>{shown}</td></tr>")
+    if not rows:
+        return "<p>None did.</p>"
+    return (
+        f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        "<p class='note'>Percentage of all samples, and their number.</p>"
+    )
 
 
 def _samples(evaluations: Sequence[Evaluation], stages: Sequence[str], max_tasks: int, max_chars: int) -> str:
@@ -145,6 +171,7 @@ def _dots(task: TaskRecord | None) -> str:
 
 def _sample(sample: Sample, max_chars: int) -> str:
     notes = [f"{sample.tokens} tokens", f"seed {sample.seed}"]
+    notes += [sample.mode] if sample.mode and not sample.right else []
     notes += ["cut off at the token limit"] if sample.truncated else []
     answer = f" <span class='answer'>{_clip(sample.answer, 60)}</span>" if sample.answer else ""
     reason = f"<p class='note'>{_clip(sample.reason, max_chars)}</p>" if sample.reason else ""

@@ -36,6 +36,8 @@ class Sample:
     stop: StopReason
     reason: str = ""
     """Why it is wrong or ungradable, for a person."""
+    mode: str = ""
+    """In which way it failed, one of `modes.Mode`."""
 
     @property
     def right(self) -> bool:

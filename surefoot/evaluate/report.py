@@ -14,6 +14,7 @@ from rich.text import Text
 from surefoot.evaluate.findings import caveats, findings, report_findings
 from surefoot.evaluate.layout import LEFT_OUT, LEGEND, MARKS, Block, Cell, any_left_out, blocks, headings, percent
 from surefoot.evaluate.metric import Metric, estimate, overall
+from surefoot.evaluate.modes import modes
 from surefoot.evaluate.records import Evaluation
 
 __all__ = ["caveats", "findings", "report_findings", "summary", "summary_json", "table", "to_markdown"]
@@ -119,6 +120,7 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
                 "samples": d.drawn,
                 "ungradable": d.ungradable,
                 "truncated": d.truncated,
+                "failures": dict(modes(d).most_common()),
                 "metrics": {str(m): _numbers(asdict(estimate(m, d))) for m in metrics},
             }
             for d in evaluation.domains

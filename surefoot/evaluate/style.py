@@ -31,6 +31,7 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem
 th,td{text-align:left;vertical-align:top;padding:.2rem .6rem;white-space:nowrap}
 thead th{border-bottom:2px solid var(--line)}tr.first>*{border-top:1px solid var(--line)}
 td.better{color:var(--good)}td.worse{color:var(--bad)}
+td.example{white-space:normal;min-width:12rem;width:60%}
 details{margin:.3rem 0}summary{cursor:pointer;overflow-wrap:anywhere}
 .domain>summary{font-weight:600}.task{margin-left:.8rem;border-left:3px solid var(--line);padding-left:.6rem}
 pre{background:var(--soft);padding:.5rem .6rem;margin:.2rem 0 .5rem;border-radius:6px;white-space:pre-wrap;
