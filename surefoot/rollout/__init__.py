@@ -1,0 +1,5 @@
+"""Engines that sample from the policy."""
+
+from surefoot.rollout.local import LocalEngine
+
+__all__ = ["LocalEngine"]
