@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -40,12 +40,15 @@ class FileOptions(BaseModel):
     id: str | None = None
     tests: str | None = None
     entry_point: str | None = None
+    setup: str | None = None
     solution: str | None = None
     choices: str | None = None
     system: str | None = None
     rows: str | None = None
     heldout: float = Field(default=0.1, ge=0, lt=1)
     heldout_file: str | None = None
+    missing: Literal["error", "skip"] = "error"
+    """What to do with a row that lacks its prompt or answer. A malformed line is always an error."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +91,12 @@ def build(config: DomainConfig) -> Domain:
     rows = open_rows(path, options.rows)
     layout = _layout(config, options, rows, path)
     places: dict[Split, array[int]] = {"train": array("Q"), "heldout": array("Q")}
-    share = 0.0 if options.heldout_file else options.heldout
-    for handle, place, row in rows.scan():
-        task = make_task(row, layout, config.name, "train", 0, place)
-        places[_split_of(task, share)].append(handle)
     files: dict[Split, Rows] = {"train": rows, "heldout": rows}
+    for handle, task in _tasks(rows, layout, config, options):
+        places[_split_of(task, 0.0 if options.heldout_file else options.heldout)].append(handle)
     if options.heldout_file:
         files["heldout"] = open_rows(Path(options.heldout_file).expanduser(), options.rows)
-        for handle, place, row in files["heldout"].scan():
-            make_task(row, layout, config.name, "heldout", 0, place)
-            places["heldout"].append(handle)
+        places["heldout"].extend(handle for handle, _ in _tasks(files["heldout"], layout, config, options))
     grader = named_grader(layout.grader, extract=config.extract or layout.extract, where=f"domains.{config.name}")
     domain = Domain(
         name=config.name,
@@ -108,6 +107,16 @@ def build(config: DomainConfig) -> Domain:
     return domain if layout.max_new_tokens is None else replace(domain, max_new_tokens=layout.max_new_tokens)
 
 
+def _tasks(rows: Rows, layout: Format, config: DomainConfig, options: FileOptions) -> Iterator[tuple[int, Task]]:
+    """All tasks of a file with the handles of their rows. Raises DataError at a bad row, unless those are skipped."""
+    for handle, place, row in rows.scan():
+        try:
+            yield handle, make_task(row, layout, config.name, "train", 0, place)
+        except DataError:
+            if options.missing == "error":
+                raise
+
+
 def _layout(config: DomainConfig, options: FileOptions, rows: Rows, path: Path) -> Format:
     first = next(((row, place) for _, place, row in rows.scan()), None)
     if first is None:
@@ -115,7 +124,7 @@ def _layout(config: DomainConfig, options: FileOptions, rows: Rows, path: Path) 
     row, place = first
     known = recognise(row)
     mapping = {
-        key: value for key, value in options.model_dump(exclude={"rows", "heldout", "heldout_file"}).items()
+        key: value for key, value in options.model_dump(exclude={"rows", "heldout", "heldout_file", "missing"}).items()
         if value is not None
     }  # fmt: skip
     if known is None and not (options.prompt and (options.answer or options.tests)):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +16,6 @@ from surefoot.types import Message
 Row = Mapping[str, Any]
 
 CODE_REQUEST = "Complete this Python function. Reply with the whole function in one code block."
-MBPP_REQUEST = "Write a Python function. Reply with the whole function in one code block."
 PROMPTS = ("question", "prompt", "problem", "input", "instruction")
 ANSWERS = ("answer", "target", "output", "label")
 
@@ -29,8 +31,10 @@ class Format:
     """The answer is the first group of the last match."""
     id: str | None = None
     tests: str | None = None
-    """Column of test code (or a list of assert statements) for the grader `code`."""
+    """Column of test code for the grader `code`; or of a list of assert statements, the first of which is shown."""
     entry_point: str | None = None
+    setup: str | None = None
+    """Column of code that is put before the tests."""
     solution: str | None = None
     """Column of the reference solution of a code task."""
     choices: str | None = None
@@ -53,9 +57,11 @@ class Format:
             raise _missing("prompt", self.prompt, value, row, place)
         text = value.strip()
         if self.request:
-            text = f"{self.request}\n\n```python\n{value.strip()}\n```"
-        elif self.tests is not None and self.name == "MBPP":
-            text = f"{MBPP_REQUEST}\n\n{text}\nIt must pass this test:\n{_lines(column(row, self.tests))[0]}"
+            entry = self.checks(row, place).get("entry", "")
+            name = "" if re.search(rf"\b{entry}\b", value) else f" Its name must be `{entry}`."
+            text = f"{self.request}{name}\n\n```python\n{value.strip()}\n```"
+        elif self.tests is not None and isinstance(tests := column(row, self.tests), list) and tests:
+            text = f"{text}\nReply with the whole function in one code block. It must pass this test:\n{tests[0]}"
         system: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
         return (*system, {"role": "user", "content": text})
 
@@ -78,7 +84,7 @@ class Format:
         solution = column(row, self.solution) if self.solution else None
         if not isinstance(solution, str):
             return None
-        return f"{column(row, self.prompt)}{solution}" if self.request else solution
+        return _joined(column(row, self.prompt), solution) if self.request else solution
 
     def _answer(self, row: Row, place: str) -> Any:
         value = column(row, self.answer or "")
@@ -98,15 +104,21 @@ class Format:
 
     def _code_checks(self, row: Row, place: str) -> dict[str, Any]:
         tests = column(row, self.tests or "")
-        code = "\n".join(_lines(tests)) if isinstance(tests, list) else tests
-        if not isinstance(code, str) or "assert" not in code:
+        listed = isinstance(tests, list) and tests and all(isinstance(test, str) for test in tests)
+        if not listed and not (isinstance(tests, str) and "assert" in tests):
             raise _missing("tests", self.tests or "tests", tests, row, place)
-        checks: dict[str, Any] = {"tests": code}
+        checks: dict[str, Any] = {"tests": tests}
+        if listed:
+            checks["visible"] = 1  # the first one is in the prompt
+        if self.setup is not None and column(row, self.setup):
+            checks["setup"] = str(column(row, self.setup))
+        if self.request:
+            checks["prefix"] = column(row, self.prompt)
         if self.entry_point is not None:
             entry = column(row, self.entry_point)
-            if not isinstance(entry, str) or not entry.isidentifier():
+            if not isinstance(entry, str) or not entry.strip().isidentifier():
                 raise _missing("name of the function", self.entry_point, entry, row, place)
-            checks["entry_point"] = entry
+            checks["entry"] = _tested(entry.strip(), str(tests))
         return checks
 
 
@@ -121,8 +133,10 @@ def recognise(row: Row) -> Format | None:
             request=CODE_REQUEST, grader="code", max_new_tokens=384,
         )  # fmt: skip
     if {"text", "code", "test_list"} <= keys:
-        return Format("MBPP", "text", None, id="task_id", tests="test_list", solution="code", grader="code",
-                      max_new_tokens=256)  # fmt: skip
+        return Format(
+            "MBPP", "text", None, id="task_id", tests="test_list", setup="test_setup_code", solution="code",
+            grader="code", max_new_tokens=256,
+        )  # fmt: skip
     if {"question", "answer"} <= keys and isinstance(row["answer"], str) and re.search(r"#### ", row["answer"]):
         return Format("GSM8K", answer_regex=r"####\s*(.+)", grader="number", max_new_tokens=256)
     if {"problem", "answer"} <= keys:
@@ -161,8 +175,23 @@ def _chat(value: list[Any], place: str, name: str) -> tuple[Message, ...]:
     return tuple(turns)
 
 
-def _lines(tests: Any) -> list[str]:
-    return [str(test) for test in tests] if isinstance(tests, list) and tests else [""]
+def _tested(entry: str, tests: str) -> str:
+    """The function that the tests call: `entry`, unless they never mention it and call another one by name."""
+    if re.search(rf"\b{entry}\b", tests) or re.search(r"(?<!def )\bcandidate\(|check\(candidate\)\s*:\s*$", tests):
+        return entry
+    called = [name for name in re.findall(r"\b([A-Za-z_]\w*)\(", tests) if not hasattr(builtins, name)]
+    return next((name for name in called if name != "check"), entry)
+
+
+def _joined(head: str, body: str) -> str:
+    """A function from its head with docstring and its body; the body is shifted if it is indented otherwise."""
+    with contextlib.suppress(SyntaxError, ValueError):
+        ast.parse(head + body)
+        return head + body
+    there, here = (len(line) - len(line.lstrip()) for line in (head.rstrip().splitlines()[-1], body.lstrip("\n")))
+    lines = body.lstrip("\n").splitlines()
+    shifted = (" " * there + line[here:] if line[:here].isspace() else line for line in lines)
+    return head.rstrip("\n") + "\n" + "\n".join(shifted) + "\n"
 
 
 def _missing(what: str, name: str, value: Any, row: Row, place: str) -> DataError:
@@ -170,4 +199,8 @@ def _missing(what: str, name: str, value: Any, row: Row, place: str) -> DataErro
         problem = f"the row has no {what}: there is no column {name!r} (it has {', '.join(map(str, row))})"
     else:
         problem = f"the row has no {what}: {name!r} is {str(value)[:60]!r}"
-    return DataError(problem, where=place, fix="correct the row, or name the right column in the options of the domain")
+    return DataError(
+        problem,
+        where=place,
+        fix='correct the row, name the right column in options, or leave such rows out: options.missing = "skip"',
+    )

@@ -22,6 +22,7 @@ from surefoot.errors import ConfigError, GraderError
 from surefoot.protocols import Domain, Sandbox
 from surefoot.rewards.extract import extract
 from surefoot.rewards.jail import Jail
+from surefoot.rewards.memory import Memory
 from surefoot.rewards.verdicts import no_answer, right, wrong
 from surefoot.types import Finding, Rollout, Split, Task, Verdict
 
@@ -75,6 +76,8 @@ class ReasoningGymGrader:
 
     extract: str = "whole"
     jail: Jail = field(default_factory=lambda: Jail(HANDLER, seconds=3.0))
+    known: Memory[Verdict] = field(default_factory=lambda: Memory(4096))
+    """Verdicts by task and answer: samples of one task often agree, and scorers do not change their minds."""
 
     def grade(self, task: Task, rollout: Rollout, sandbox: Sandbox) -> Verdict:
         answer = extract(rollout.text, self.extract)
@@ -85,7 +88,8 @@ class ReasoningGymGrader:
             return right("score", answer)
         if task.checks["plain"]:
             return wrong("score", f"{answer!r} is not the reference answer")
-        return self._score(task, answer, reference, sandbox)
+        key = (task.checks["dataset"], str(task.checks["options"]), task.checks["seed"], answer)
+        return self.known.get(key, lambda: self._score(task, answer, reference, sandbox))
 
     def _score(self, task: Task, answer: str, reference: str | None, sandbox: Sandbox) -> Verdict:
         request = {key: task.checks.get(key) for key in ("dataset", "options", "seed", "entry")}

@@ -1,4 +1,4 @@
-"""Lets packages that import matplotlib be loaded where it cannot be: it wants a writable folder, which a jail has not."""
+"""Lets packages that import matplotlib be loaded without it: it wants a writable folder, and takes a second."""
 
 from __future__ import annotations
 

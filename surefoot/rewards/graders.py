@@ -54,8 +54,7 @@ def _math(extract: str | None) -> Grader:
 def _code(extract: str | None) -> Grader:
     from surefoot.rewards.code import CodeGrader
 
-    grader = CodeGrader()
-    return grader if extract in (None, "code") else ExtractingGrader(grader, extract or "code")
+    return CodeGrader(extract=extract or "code")
 
 
 def _constraints(extract: str | None) -> Grader:
