@@ -1,0 +1,114 @@
+"""Attention with shared prompts against the plain unshared computation, forward and gradients."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from conftest import make_group, make_models
+from torch import Tensor
+
+from surefoot.learner import tiles
+from surefoot.learner.attention import PrefixAttention
+from surefoot.learner.packing import Pack, group_trees, lay_out
+from surefoot.models.decoder import CausalAttention
+
+
+def make_pack(groups: int = 3, longest: int = 12) -> Pack:
+    trees = [
+        t
+        for i in range(groups)
+        for t in group_trees(make_group([0.0] * 4, seed=i, prompt=1 + 6 * i, longest=longest), [0.0] * 4)
+    ]
+    return lay_out(trees)
+
+
+def unshared(packed: Pack) -> tuple[Tensor, list[int]]:
+    """Rows of the pack for every sample with its own copy of the prompt, and the lengths."""
+    rows: list[int] = []
+    lengths: list[int] = []
+    for span in packed.spans:
+        at = span.start + span.prompt
+        prompt = list(range(span.start, at))
+        for length in span.suffixes:
+            rows += prompt + list(range(at, at + length))
+            lengths.append(span.prompt + length)
+            at += length
+    return torch.tensor(rows), lengths
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-11), (torch.float32, 2e-5)])
+@pytest.mark.parametrize("form", ["flash", "plain"])
+def test_equals_unshared_attention(
+    dtype: torch.dtype, tolerance: float, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if form == "plain":  # what other devices than the CPU use, in slices of few queries
+        monkeypatch.setattr(tiles, "FLASH_DEVICES", ())
+        monkeypatch.setattr(tiles, "QUERIES_AT_ONCE", 5)
+    packed = make_pack()
+    generator = torch.Generator().manual_seed(0)
+    count = len(packed.tokens)
+    q, k, v, grad = (
+        torch.randn(count, heads, 16, generator=generator, dtype=torch.float64).to(dtype) for heads in (4, 2, 2, 4)
+    )
+    shared = [x.clone().requires_grad_() for x in (q, k, v)]
+    out = PrefixAttention(packed)(0, *shared)
+    out.backward(grad)
+
+    rows, lengths = unshared(packed)
+    plain = [x.clone().requires_grad_() for x in (q, k, v)]
+    wide = CausalAttention(lengths)(0, *(x[rows] for x in plain))
+    # Copies of a prompt's rows are equal: count each once, by dividing its gradient among its copies.
+    copies = torch.bincount(rows, minlength=count)[rows]
+    wide.backward(grad[rows] / copies[:, None, None])
+    torch.testing.assert_close(out[rows], wide, atol=tolerance, rtol=tolerance)
+    for ours, theirs in zip(shared, plain, strict=True):
+        torch.testing.assert_close(ours.grad, theirs.grad, atol=tolerance, rtol=tolerance)
+
+
+def test_gradients_equal_finite_differences() -> None:
+    packed = make_pack(groups=1, longest=4)
+    generator = torch.Generator().manual_seed(0)
+    inputs = [
+        torch.randn(len(packed.tokens), h, 4, generator=generator, dtype=torch.float64, requires_grad=True)
+        for h in (2, 1, 1)
+    ]
+    attend = PrefixAttention(packed)
+    assert torch.autograd.gradcheck(lambda q, k, v: attend(0, q, k, v), inputs)
+
+
+def test_decoder_equals_transformers(family: str) -> None:
+    """Hidden states and gradients of a shared pack against transformers on every sample by itself."""
+    decoder, plain = make_models(family)
+    packed = make_pack()
+    hidden = decoder(packed.tokens, packed.positions, PrefixAttention(packed))
+    logits = hidden[packed.source] @ decoder.head.T
+    picked = torch.log_softmax(logits, -1).gather(1, packed.targets[:, None])[:, 0]
+    picked.sum().backward()
+
+    total = torch.zeros(())
+    target = 0
+    for span in packed.spans:
+        at = span.start + span.prompt
+        for length in span.suffixes:
+            tokens = torch.cat((packed.tokens[span.start : span.start + span.prompt], packed.tokens[at : at + length]))
+            rows = torch.log_softmax(plain(tokens[None]).logits[0, span.prompt - 1 :], -1)
+            own = rows.gather(1, packed.targets[target : target + length + 1, None])[:, 0]
+            torch.testing.assert_close(picked[target : target + length + 1], own, atol=2e-5, rtol=2e-5)
+            total = total + own.sum()
+            target += length + 1
+            at += length
+    total.backward()
+    theirs = {n: p.grad for n, p in plain.named_parameters()}
+    torch.testing.assert_close(decoder.embedding.grad, theirs["model.embed_tokens.weight"], atol=1e-4, rtol=1e-3)
+    down = decoder.layers[0].down.grad
+    torch.testing.assert_close(down, theirs["model.layers.0.mlp.down_proj.weight"], atol=1e-4, rtol=1e-3)
+
+
+def test_recomputed_activations_give_the_same_gradients() -> None:
+    packed = make_pack()
+    grads = []
+    for recompute in (False, True):
+        decoder, _ = make_models("llama")
+        decoder(packed.tokens, packed.positions, PrefixAttention(packed), recompute=recompute).sum().backward()
+        grads.append(decoder.layers[0].qkv.grad)
+    torch.testing.assert_close(*grads, rtol=0, atol=0)
