@@ -76,7 +76,8 @@ class Image:
 
 DEFAULT_IMAGES: Mapping[str, Image] = {
     "python": Image(),
-    "python-scientific": Image(packages=("numpy",)),
+    # numpy loads these when they are first named: 7 ms, if in a run.
+    "python-scientific": Image(packages=("numpy",), preload=("numpy.random", "numpy.linalg", "numpy.fft")),
 }
 
 

@@ -49,6 +49,7 @@ class Zygote:
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 cwd="/",
+                start_new_session=True,  # Ctrl-C is for the supervisor
             )
         self._greet(self._config(uid, handler))
 

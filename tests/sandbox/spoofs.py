@@ -1,5 +1,6 @@
 """Wrong solutions of `add` that try to be judged right. The tests: `assert candidate(2, 3) == 5`, and two more."""
 
+# ruff: noqa: E501 - some of these are one-liners on purpose
 from __future__ import annotations
 
 CORRECT = "def add(a, b): return a + b\n"

@@ -43,14 +43,14 @@ def host() -> Iterator[Host]:
     with probes.bait() as target, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{target.folder}/socket")
         listener.listen()
-        os.chmod(f"{target.folder}/socket", 0o777)
+        Path(target.folder, "socket").chmod(0o777)
         yield Host(target, listener)
 
 
 def _left_behind() -> tuple[int, int, int]:
     processes = len(list(sampler.tree(os.getpid())))
     mounts = len(Path("/proc/self/mounts").read_text().splitlines())
-    return processes, mounts, len(os.listdir("/proc/self/fd"))
+    return processes, mounts, len(list(Path("/proc/self/fd").iterdir()))
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: f"{attack.kind}-{attack.name}")

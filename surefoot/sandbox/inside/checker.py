@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
-import dis
 import importlib
 import sys
 import types
@@ -97,7 +96,7 @@ class Session:
             module = program.new_main(self._tests, "__main__", FILE)
             code = compile(tree, FILE, "exec")
             module.__dict__[_RECORDER] = self.recorder
-            self._bind(code, module)
+            self._bind(tree, module)
             exec(code, module.__dict__)
             check = module.__dict__.get("check")
             if self._entry and isinstance(check, types.FunctionType) and not self.recorder.report():
@@ -108,9 +107,9 @@ class Session:
             call = self._peer.last_call()
             self.trouble = f"{type(error).__name__}: {error}" + (f"\nlast call: {call}" if call else "")
 
-    def _bind(self, code: types.CodeType, module: types.ModuleType) -> None:
+    def _bind(self, tree: ast.Module, module: types.ModuleType) -> None:
         """Give the tests the solution's names, where they use one that is neither theirs nor Python's."""
-        for name in sorted(_names(code) - _stored(code)):
+        for name in sorted(_foreign_names(tree)):
             if hasattr(builtins, name):
                 continue
             if name in sys.stdlib_module_names or name == "np":
@@ -123,13 +122,22 @@ class Session:
             module.__dict__[self._entry] = Function(self._peer, self._entry)
 
 
-def _names(code: types.CodeType) -> set[str]:
-    inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
-    return set(code.co_names).union(*map(_names, inner))
-
-
-def _stored(code: types.CodeType) -> set[str]:
-    return {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_NAME", "STORE_GLOBAL")}
+def _foreign_names(tree: ast.Module) -> set[str]:
+    """Names that the tests use and do not define at top level."""
+    used: set[str] = set()
+    defined: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            used.add(node.id)
+    for statement in tree.body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            defined.add(statement.name)
+        elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+            defined.update((alias.asname or alias.name).partition(".")[0] for alias in statement.names)
+        else:
+            inner = ast.walk(statement)
+            defined.update(n.id for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return used - defined
 
 
 class _Rewriter:

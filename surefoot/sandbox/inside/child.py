@@ -64,7 +64,7 @@ def _arrange(fds: list[int], report: int) -> int:
 
 def _confine(config: dict[str, Any], job: dict[str, Any]) -> None:
     """Own files, limits, no privileges, and the filter: after this, untrusted code may run."""
-    os.setsid()
+    os.setpgid(0, 0)  # not setsid: a new session is a new scheduling group, which waits its turn on a busy machine
     namespaces = config["level"] == "namespaces"
     if namespaces:
         kernel.unshare(kernel.CLONE_NEWNS, "NEWNS")
@@ -78,8 +78,7 @@ def _confine(config: dict[str, Any], job: dict[str, Any]) -> None:
     kernel.set_capabilities(config.get("keep_capabilities", 0))
     if config["level"] == "landlock":
         landlock.restrict(_rules(config))
-    bpf = config["bpf"] if namespaces else filter.build(forks=False, own_pid=os.getpid())
-    filter.install(bpf)
+    filter.install(config["bpf"] if namespaces else filter.for_run(forks=False, own_pid=os.getpid()))
 
 
 def _limit(job: dict[str, Any], namespaces: bool, own_user: bool) -> None:

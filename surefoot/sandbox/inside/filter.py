@@ -27,8 +27,8 @@ _CLONE_THREAD = 0x0001_0000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 
 _REFUSED_NAMES = """
-ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp pidfd_getfd pidfd_open pidfd_send_signal
-mount umount2 pivot_root chroot move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr unshare setns
+ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp pidfd_getfd
+umount2 pivot_root chroot move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr
 io_uring_setup io_uring_enter io_uring_register keyctl add_key request_key bpf perf_event_open userfaultfd
 kexec_load kexec_file_load init_module finit_module delete_module create_module get_kernel_syms query_module
 reboot swapon swapoff sethostname setdomainname iopl ioperm modify_ldt quotactl quotactl_fd acct
@@ -38,6 +38,8 @@ shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semctl semtimedop m
 memfd_create memfd_secret fanotify_init fanotify_mark sched_setscheduler sched_setparam sched_setattr setpriority
 ioprio_set migrate_pages move_pages set_mempolicy mbind tkill seccomp
 """
+
+_ZYGOTE_NAMES = "unshare setns mount pidfd_open pidfd_send_signal"
 
 Instruction = tuple[int, int, int, int]
 
@@ -75,13 +77,9 @@ class _Assembler:
         return b"".join(struct.pack("HBBI", *line) for line in [*self.code, (_RET, 0, 0, _ALLOW)])
 
 
-def build(*, forks: bool, own_pid: int | None = None, machine: str = os.uname().machine) -> bytes:
-    """The filter as BPF.
-
-    Args:
-        forks: Whether the run may start processes (threads it always may).
-        own_pid: If given, signals may be sent to this process only: for levels without a pid namespace.
-    """
+def for_zygote(machine: str = os.uname().machine) -> bytes:
+    """The larger part, as BPF: all that neither a zygote nor a run needs. Installing it costs more than the rest of a
+    jail, so it is done once, and every run inherits it."""
     assembler = _Assembler(machine)
     for name in _REFUSED_NAMES.split():
         assembler.refuse(name, errno.EPERM)
@@ -92,6 +90,19 @@ def build(*, forks: bool, own_pid: int | None = None, machine: str = os.uname().
     assembler.refuse_if("sched_setaffinity", 0, [(_JEQ, 1, 0, 0)], errno.EPERM)
     assembler.refuse_if("ioctl", 1, [(_JEQ, 0, 1, _TIOCSTI)], errno.EPERM)
     assembler.refuse_if("ioctl", 1, [(_JEQ, 0, 1, _TIOCLINUX)], errno.EPERM)
+    return assembler.finish()
+
+
+def for_run(*, forks: bool, own_pid: int | None = None, machine: str = os.uname().machine) -> bytes:
+    """What a run loses besides, as BPF: the calls that its zygote needs.
+
+    Args:
+        forks: Whether the run may start processes (threads it always may).
+        own_pid: If given, signals may be sent to this process only: for levels without a pid namespace.
+    """
+    assembler = _Assembler(machine)
+    for name in _ZYGOTE_NAMES.split():
+        assembler.refuse(name, errno.EPERM)
     assembler.refuse_if("prctl", 0, [(_JEQ, 0, 1, kernel.PR_SET_PDEATHSIG)], errno.EPERM)
     if not forks:
         assembler.refuse("fork", errno.EAGAIN)

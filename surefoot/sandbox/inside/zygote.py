@@ -17,7 +17,7 @@ import socket
 import sys
 from typing import Any, NoReturn
 
-from . import child, filter, kernel, landlock, root, wire, work
+from . import child, filter, kernel, landlock, root, warm, wire, work
 
 PRELOAD = (
     "abc array ast atexit base64 bisect builtins cmath codecs collections collections.abc contextlib copy ctypes "
@@ -27,6 +27,8 @@ PRELOAD = (
     "warnings weakref"
 )
 """What nearly every program imports: here it is paid once, in the child it would be paid in every run."""
+
+_SHORT_MS = 10
 
 
 def main(control_fd: int) -> NoReturn:
@@ -139,6 +141,7 @@ def _preload(config: dict[str, Any]) -> Any:
     for name in PRELOAD.split() + list(config["preload"]):
         importlib.import_module(name)
     handler = _load_handler(config["handler"]) if config.get("handler") else None
+    warm.up()
     gc.collect()
     gc.freeze()
     return handler
@@ -162,7 +165,8 @@ def _serve(control: socket.socket, config: dict[str, Any], handler: Any) -> None
     kernel.forbid_new_privileges()
     own = os.pidfd_open(os.getpid())
     wire.send(control, {"ready": True, "landlock_abi": landlock.abi()}, [own])
-    config["bpf"] = filter.build(forks=config["level"] == "namespaces")
+    filter.install(filter.for_zygote())
+    config["bpf"] = filter.for_run(forks=True)
     while True:
         try:
             job, fds = wire.receive(control)
@@ -194,7 +198,6 @@ def _run(
         report = -1
         pidfd = os.pidfd_open(pid)
         try:
-            wire.send(control, {"started": True}, [pidfd])
             if not _wait(pidfd, control):
                 _leave(config)
         finally:
@@ -212,11 +215,11 @@ def _run(
 
 def _fork(config: dict[str, Any], own: int) -> int:
     if config["level"] != "namespaces":
-        return os.fork()
+        return kernel.fork()
     kernel.unshare(kernel.CLONE_NEWPID, "NEWPID")
     pid = -1
     try:
-        pid = os.fork()
+        pid = kernel.fork()
     finally:
         if pid != 0:  # this process's next child shall not be born into the namespace of this one
             kernel.setns(own, kernel.CLONE_NEWPID)
@@ -224,9 +227,16 @@ def _fork(config: dict[str, Any], own: int) -> int:
 
 
 def _wait(pidfd: int, control: socket.socket) -> bool:
-    """Until the child ends; if the supervisor goes away first, kill it and say False."""
+    """Until the child ends; if the supervisor goes away first, kill it and say False.
+
+    The supervisor is told of the child only if it does not end at once, as most do: the message costs more than some
+    of them.
+    """
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
+    if poll.poll(_SHORT_MS):
+        return True
+    wire.send(control, {"started": True}, [pidfd])
     poll.register(control, select.POLLRDHUP)
     supervised = all(fd == pidfd for fd, _ in poll.poll())
     if not supervised:
