@@ -10,10 +10,9 @@ from pathlib import Path
 from surefoot import build
 from surefoot.config import DomainConfig, Recipe
 from surefoot.errors import RunError
-from surefoot.evaluate.findings import report_findings
-from surefoot.evaluate.records import Evaluation
+from surefoot.evaluate import Evaluation, report_findings, write_report
 from surefoot.interrupt import Interrupter
-from surefoot.measure import Measure, write_reports
+from surefoot.measure import Measure
 from surefoot.models import load_model
 from surefoot.progress import Progress, open_progress
 from surefoot.stages import open_stages
@@ -50,8 +49,10 @@ def train(recipe: Recipe, directory: Path, *, resume: bool = False, progress: Pr
         shown = stack.enter_context(progress or open_progress())
         stages = stack.enter_context(open_stages(recipe, directory, resume, shown))
         evaluations = tuple(stages.go())
-    report = write_reports(evaluations, directory) if evaluations else None
-    return Outcome(directory, evaluations, tuple(report_findings(evaluations)) if evaluations else (), report)
+    if not evaluations:
+        return Outcome(directory, (), (), None)
+    page, *_ = write_report(evaluations, directory, title=f"{recipe.model}, {directory.name}")
+    return Outcome(directory, evaluations, tuple(report_findings(evaluations)), page)
 
 
 def evaluate(
@@ -90,7 +91,7 @@ def evaluate(
         stack.callback(engine.close)
         evaluation = Measure(recipe, suite, shown, interrupter, model)(engine, label, output)
     if output:
-        write_reports([evaluation], output)
+        write_report([evaluation], output, title=model)
     return evaluation
 
 

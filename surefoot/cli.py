@@ -99,8 +99,7 @@ def evaluate(
 ) -> None:
     """Measure how reliably a model solves held-out tasks, with 95% intervals."""
     from surefoot import api
-    from surefoot.evaluate.gate import check_gate, parse_gate
-    from surefoot.evaluate.report import table
+    from surefoot.evaluate import check_gate, parse_gate, table
     from surefoot.recipe import load_recipe, select_domains
     from surefoot.store.rundir import is_run
 
@@ -114,8 +113,8 @@ def evaluate(
     console.print(table([evaluation]))
     results = [check_gate(gate, evaluation) for gate in gates]
     for result in results:
-        console.print(str(result), highlight=False, markup=False)
-    if any(result.failed for result in results):
+        console.print(result.message, highlight=False, markup=False)
+    if not all(result.passed for result in results):
         raise typer.Exit(1)
 
 
@@ -123,21 +122,18 @@ def evaluate(
 def compare(
     before: Annotated[Path, typer.Argument(help="Evaluation directory or evaluation.json.")],
     after: Annotated[Path, typer.Argument(help="The one to hold against it.")],
-    html: Annotated[Path | None, typer.Option(help="Also write a page.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write report.html, .json and .md here.")] = None,
 ) -> None:
     """Hold two evaluations against each other, task by task."""
-    from surefoot.evaluate.findings import findings
-    from surefoot.evaluate.html import to_html
-    from surefoot.evaluate.records import read
-    from surefoot.evaluate.report import table
-    from surefoot.store.atomic import write_text
+    from surefoot.evaluate import findings, read, table, write_report
 
     pair = [read(before), read(after)]
     console.print(table(pair))
     for sentence in findings(*pair):
         console.print(f"- {sentence}", highlight=False, markup=False)
-    if html:
-        write_text(html, to_html(pair))
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        write_report(pair, out)
 
 
 @app.command()

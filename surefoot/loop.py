@@ -107,7 +107,8 @@ class Run:
         """Write what happened; save a checkpoint when one is due."""
         with self._timed("record", "writing"):
             write_rollouts(self.directory.rollouts, step, groups)
-        metrics = {**summarise(groups), "learner": dict(update.metrics), "timing": self._timing(groups)}
+        learnt = {name: value for name, value in update.metrics.items() if name != "seconds"}
+        metrics = {**summarise(groups), "learner": learnt, "timing": self._timing(groups)}
         if update.skipped:
             self.journal.event("update_skipped", step=step, reason=update.skipped)
             self.progress.say(f"step {step}: no update ({update.skipped})")

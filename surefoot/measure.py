@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from surefoot.build import Suite
 from surefoot.config import Recipe
-from surefoot.evaluate.evaluator import Progress as Done
-from surefoot.evaluate.evaluator import evaluate
-from surefoot.evaluate.html import to_html
-from surefoot.evaluate.records import Evaluation
-from surefoot.evaluate.report import to_markdown
+from surefoot.evaluate import Evaluation, evaluate
+from surefoot.evaluate import Progress as Done
 from surefoot.interrupt import Interrupter
 from surefoot.progress import Progress
 from surefoot.protocols import Engine
-from surefoot.store.atomic import write_text
 from surefoot.types import Sampling
 
 
@@ -55,10 +50,3 @@ class Measure:
             heldout=lambda domain, count: self.suite.pools[domain.name].heldout,
         )
 
-
-def write_reports(evaluations: Sequence[Evaluation], directory: Path) -> Path:
-    """Write `report.html` and `report.md` for evaluations in the order of their stages; returns the page."""
-    page = directory / "report.html"
-    write_text(page, to_html(evaluations))
-    write_text(directory / "report.md", to_markdown(evaluations))
-    return page

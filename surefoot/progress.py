@@ -42,13 +42,17 @@ def open_progress(console: Console | None = None) -> Progress:
     return LiveProgress(console) if console.is_terminal else PlainProgress(console)
 
 
+QUIET_SECONDS = 10.0
+"""A stage that is still going on after this long since the last line gets a line of its own."""
+
+
 class PlainProgress:
-    """One line a step, and one for each tenth of a long stage: fit for a log file."""
+    """One line a step, and one now and then during long stages: fit for a log file."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self._eta = Eta()
-        self._told: tuple[str, int] = ("", -1)
+        self._told = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -60,10 +64,8 @@ class PlainProgress:
         self._print(text)
 
     def stage(self, name: str, done: int = 0, total: int = 0) -> None:
-        tenth = 10 * done // total if total else 0
-        if total and (name, tenth) != self._told:
-            self._told = (name, tenth)
-            self._print(f"{name}: {done}/{total}")
+        if time.monotonic() - self._told > QUIET_SECONDS:
+            self._print(f"{name} {done}/{total}" if total else name)
 
     def step(self, step: int, steps: int, metrics: Mapping[str, Any]) -> None:
         domains = "  ".join(f"{name} {part['pass_rate']:.2f}" for name, part in metrics["domains"].items())
@@ -71,6 +73,7 @@ class PlainProgress:
         self._print(f"step {step}/{steps}  {headline(metrics)}  eta {remaining}  | {domains}")
 
     def _print(self, text: str) -> None:
+        self._told = time.monotonic()
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -67,7 +67,7 @@ class Stages:
 
         result = warm_start(run.learner, examples, settings, run.recipe.seed, tell)
         run.engine.refresh(run.learner.version)
-        run.journal.event("warm_start", examples=len(examples), **result)
+        run.journal.event("warm_start", **result)
 
     def _demonstrations(self, count: int) -> list[Example]:
         """Tasks with a known answer, the domains in turn; reinforcement learning goes on with the tasks after them."""
