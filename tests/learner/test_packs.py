@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import make_group, make_rollout
+from learner_stand_ins import make_group, make_rollout
 
 from surefoot.learner.packing import Pack, group_trees, lay_out, pack
 from surefoot.types import Group, Reward, Rollout, Task

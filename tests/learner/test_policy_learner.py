@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import make_group, make_models, make_rollout
+from learner_stand_ins import make_group, make_models, make_rollout
 from torch import Tensor
 
 from surefoot.config import LearnerConfig

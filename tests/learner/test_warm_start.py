@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from conftest import make_group, make_models
+from learner_stand_ins import make_group, make_models
 
 from surefoot.config import LearnerConfig, WarmStartConfig
 from surefoot.learner import Example, PolicyLearner, warm_start
