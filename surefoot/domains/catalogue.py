@@ -118,11 +118,10 @@ def _points() -> Iterator[EntryPoint]:
 
 
 def _code_topics() -> list[tuple[str, str]]:
-    if not _has("code"):
-        return []
-    from surefoot.domains import code
+    from surefoot.domains.code_tasks import FAMILIES
 
-    return [("code", "write a Python function; hidden tests run in the sandbox"), *code.described()]
+    text = "write a Python function; hidden tests run in the sandbox"
+    return [("code", text), *((f"code:{topic}", f"{text} ({topic})") for topic in FAMILIES)]
 
 
 def _has(module: str) -> bool:

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from surefoot.config import DomainConfig
 from surefoot.domains.formats import Format, recognise
+from surefoot.domains.guessing import guess_rate
 from surefoot.domains.rows import Row, Rows, open_rows
 from surefoot.errors import ConfigError, DataError
 from surefoot.protocols import Domain
@@ -97,11 +98,12 @@ def build(config: DomainConfig) -> Domain:
     if options.heldout_file:
         files["heldout"] = open_rows(Path(options.heldout_file).expanduser(), options.rows)
         places["heldout"].extend(handle for handle, _ in _tasks(files["heldout"], layout, config, options))
-    grader = named_grader(layout.grader, extract=config.extract or layout.extract, where=f"domains.{config.name}")
+    source = FileSource(config.name, layout, files, places, str(path))
     domain = Domain(
         name=config.name,
-        source=FileSource(config.name, layout, files, places, str(path)),
-        grader=grader,
+        source=source,
+        grader=named_grader(layout.grader, extract=config.extract or layout.extract, where=f"domains.{config.name}"),
+        chance=guess_rate(source, "heldout" if source.size("heldout") else "train"),
         description=f"{layout.name} rows of {path.name}",
     )
     return domain if layout.max_new_tokens is None else replace(domain, max_new_tokens=layout.max_new_tokens)

@@ -84,7 +84,8 @@ class Format:
         solution = column(row, self.solution) if self.solution else None
         if not isinstance(solution, str):
             return None
-        return _joined(column(row, self.prompt), solution) if self.request else solution
+        code = _joined(column(row, self.prompt), solution) if self.request else solution
+        return f"```python\n{code.strip()}\n```"
 
     def _answer(self, row: Row, place: str) -> Any:
         value = column(row, self.answer or "")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.config import DomainConfig
+from surefoot.domains.guessing import guess_rate
 from surefoot.domains.reasoning_maker import MAKER, Items
 from surefoot.domains.seeds import split_seed
 from surefoot.errors import ConfigError, GraderError
@@ -33,6 +34,23 @@ EXCLUDED = {
     "composite": "it mixes other data sets: list those as domains of their own",
 }
 """Generators that are refused, and why."""
+SLOW = frozenset(
+    [
+        *("countdown", "futoshiki", "intermediate_integration", "knight_swap", "polynomial_equations", "puzzle24"),
+        *("rearc", "rubiks_cube", "sokoban", "sudoku", "zebra_puzzles"),
+    ]
+)
+"""Generators that take 10 ms or more for an item; none of them has an answer that could be guessed."""
+INSTRUCTIONS = {
+    "whole": "Reply with the final answer only.",
+    "first_line": "Give the final answer on the first line.",
+    "last_line": "Give the final answer on the last line.",
+    "last_number": "End with the final answer.",
+    "tag": "Give the final answer as <answer>...</answer>.",
+    "boxed": "Give the final answer as \\boxed{...}.",
+    "code": "Reply with the code only.",
+}
+"""What the model is told of the form of its answer, by how that is extracted."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +130,7 @@ def build(config: DomainConfig) -> Domain:
             f"reasoning_gym:{name} is not offered: {EXCLUDED[name]}", where=f"domains.{config.name}.source"
         )
     how = config.extract or "whole"
-    suffix = "" if config.instruction is not None or how != "whole" else "\nReply with the final answer only."
+    suffix = "" if config.instruction is not None else f"\n{INSTRUCTIONS[how]}"
     source = ReasoningGymSource(config.name, name, config.options, suffix)
     try:
         source.task("train", 0)
@@ -123,6 +141,7 @@ def build(config: DomainConfig) -> Domain:
         name=config.name,
         source=source,
         grader=ReasoningGymGrader(how),
+        chance=0.0 if name in SLOW else guess_rate(source),
         description=f"reasoning-gym generator {name}",
     )
 

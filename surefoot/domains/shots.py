@@ -22,8 +22,6 @@ def present(answer: str, how: str) -> str:
         return f"<answer>{answer}</answer>"
     if how == "boxed" and "\\boxed" not in answer:
         return f"\\boxed{{{answer}}}"
-    if how == "code" and "```" not in answer:
-        return f"```python\n{answer.strip()}\n```"
     return answer
 
 
