@@ -10,7 +10,7 @@ What `Task.checks` holds decides how:
 - `stdin`: `{"io": [{"input": text, "output": text, "hidden": bool}]}`; the words printed are compared, `compare` may
   name another comparison.
 
-`prefix` is source put before the solution (HumanEval's prompt; it must be complete by itself), `setup` before the tests.
+`prefix` is source put before the solution (HumanEval's prompt; complete by itself), `setup` before the tests.
 """
 
 from __future__ import annotations
