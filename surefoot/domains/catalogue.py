@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
 from surefoot.config import DomainConfig
-from surefoot.domains import files, python_file, reasoning
+from surefoot.domains import code, files, python_file, reasoning
 from surefoot.domains.shots import PresentedSource, ShotSource
 from surefoot.errors import ConfigError
 from surefoot.protocols import Domain, TaskSource
@@ -59,7 +59,7 @@ def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> D
 def available() -> list[tuple[str, str]]:
     """Every source that needs no file, with one line on it, sorted by name."""
     found = [(f"reasoning_gym:{name}", text) for name, text in reasoning.described()]
-    found += _code_topics()
+    found += code.described()
     if _has("instructions"):
         found.append(("instructions", "keep constraints on form, wording and length, checked by program"))
     found += [(point.name, f"installed by {point.dist.name if point.dist else point.value}") for point in _points()]
@@ -75,8 +75,6 @@ def _builder(config: DomainConfig) -> Builder:
     if re.search(r"\.py(:|$)", config.source):
         return python_file.build
     if kind == "code":
-        from surefoot.domains import code
-
         return code.build
     if config.source == "instructions":
         from surefoot.domains import instructions
@@ -115,13 +113,6 @@ def _unknown(config: DomainConfig) -> ConfigError:
 
 def _points() -> Iterator[EntryPoint]:
     return iter(sorted(entry_points(group=GROUP), key=lambda point: point.name))
-
-
-def _code_topics() -> list[tuple[str, str]]:
-    from surefoot.domains.code_tasks import FAMILIES
-
-    text = "write a Python function; hidden tests run in the sandbox"
-    return [("code", text), *((f"code:{topic}", f"{text} ({topic})") for topic in FAMILIES)]
 
 
 def _has(module: str) -> bool:

@@ -71,7 +71,10 @@ class ReasoningGymSource:
     def task(self, split: Split, index: int) -> Task:
         items: Items = self.__dict__["_items"]
         seed = split_seed(self.name, split, index)
-        item = items.get(seed, [split_seed(self.name, split, i) for i in range(index + 1, index + BLOCK)])
+        item = items.get(
+            seed,
+            [split_seed(self.name, split, i) for i in range(index + 1, index + (2 if self.name in SLOW else BLOCK))],
+        )
         question, answer = item["question"], item["answer"]
         checks = {"dataset": self.name, "options": dict(self.options), "seed": seed, "plain": item["plain"]}
         checks |= {key: item[key] for key in ("answer", "entry") if item[key] is not None}

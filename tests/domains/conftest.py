@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from surefoot.protocols import Sandbox
+from surefoot.sandbox import open_sandbox
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    with open_sandbox(workers=2) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def public_data() -> Path:
+    """Public data sets, where there are any: named by SUREFOOT_DATA, or beside the repository."""
+    folder = Path(os.environ.get("SUREFOOT_DATA") or Path(__file__).parents[3] / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip("no public data sets here: set SUREFOOT_DATA to a folder with gsm8k/, math/, humaneval/, mbpp/")
+    return folder
