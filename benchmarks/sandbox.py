@@ -1,8 +1,8 @@
 """Runs a second and latency of the sandbox, interleaved with what people use instead.
 
 The others: a plain subprocess (`python -I -S`, no isolation at all), bubblewrap with a new interpreter for each run,
-and HumanEval's own executor. Every contender runs the same program in turn, round by round, so that a busy machine slows
-them alike; what counts are the ratios. The last line is JSON.
+and HumanEval's own executor. Every contender runs the same program in turn, round by round, so that a busy machine
+slows them alike; what counts are the ratios. The last line is JSON.
 
     python benchmarks/sandbox.py [--quick] [--level landlock]
 """

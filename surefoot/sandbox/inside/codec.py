@@ -4,9 +4,9 @@ Numbers of any size, inf and nan, text with lone surrogates, bytes, and nested c
 are flattened to their base. Nothing is pickled; decoding runs no code of the sender. Everything that is not one of
 JSON's own types becomes an object with one key, its tag:
 
-    i big int   b bytes   B bytearray   c complex   t tuple   s set   f frozenset   d dict   r range
-    n Decimal   q Fraction   a numpy array   m regular-expression match
-    h the sender's object    y the receiver's object
+    i big int   c complex   n Decimal   q Fraction   r range   u text with surrogates   b bytes   B bytearray
+    t tuple     s set       f frozenset   d dict     a numpy array     m regular-expression match
+    h the sender's object   y the receiver's object
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def encode(value: Any, export: Export = _no_export) -> Any:
 
 def _encode(value: Any, export: Export) -> Any:
     kind = type(value)
-    if kind is str or kind is float or kind is bool or value is None:
+    if kind is str:
+        return value if value.isascii() else _encode_text(value)
+    if kind is float or kind is bool or value is None:
         return value
     if kind is int:
         return value if -_SMALL < value < _SMALL else {"i": hex(value)}
@@ -69,6 +71,15 @@ def _encode(value: Any, export: Export) -> Any:
     if kind is set or kind is frozenset:
         return {"s" if kind is set else "f": [_encode(item, export) for item in value]}
     return _encode_rare(value, export)
+
+
+def _encode_text(text: str) -> Any:
+    """JSON would join two lone surrogates that stand side by side into one character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return {"u": text.encode("utf-8", "surrogatepass").hex()}
+    return text
 
 
 def _encode_rare(value: Any, export: Export) -> Any:
@@ -165,6 +176,7 @@ _DECODERS: dict[str, Callable[[Any, Import], Any]] = {
     "n": lambda inner, _: Decimal(inner),
     "q": lambda inner, resolve: Fraction(_decode(inner[0], resolve), _decode(inner[1], resolve)),
     "a": _decode_array,
+    "u": lambda inner, _: bytes.fromhex(inner).decode("utf-8", "surrogatepass"),
     "m": lambda inner, _: match.unpack(inner),
 }
 

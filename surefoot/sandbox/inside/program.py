@@ -13,6 +13,7 @@ import random
 import sys
 import threading
 import time
+import traceback
 import types
 from typing import Any, NoReturn
 
@@ -46,7 +47,11 @@ def run_guarded(code: str, module: types.ModuleType) -> int:
         return exit_status(stop)
     except BaseException as error:
         trace = error.__traceback__.tb_next if error.__traceback__ else None  # without this function's own line
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        error.with_traceback(trace)
+        if sys.excepthook is sys.__excepthook__:
+            traceback.print_exception(error)  # finds the source, which is in no file, where the built-in hook does not
+        else:
+            sys.excepthook(type(error), error, trace)
         return 1
 
 
@@ -81,12 +86,12 @@ def finish(status: int, module: types.ModuleType | None = None) -> NoReturn:
 def make_deterministic(config: dict[str, Any]) -> None:
     """Fix what differs between two runs of one program, as the image asks."""
     gc.enable()
-    if config.get("deterministic", True):
-        random.seed(0)
-        source = random.Random(0)
-        os.urandom = source.randbytes
-        if (numpy := sys.modules.get("numpy")) is not None:
-            numpy.random.seed(0)
+    seed = 0 if config.get("deterministic", True) else None  # None: from the system, and not what the zygote had
+    random.seed(seed)
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed(seed)
+    if seed is not None:
+        os.urandom = random.Random(seed).randbytes
     if config.get("clock") is not None:
         _freeze_clock(float(config["clock"]))
 

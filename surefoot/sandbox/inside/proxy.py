@@ -7,6 +7,7 @@ itself and has no truth value, so that no test is decided by code of the solutio
 from __future__ import annotations
 
 import builtins
+import contextlib
 import secrets
 import sys
 from collections.abc import Iterator
@@ -267,13 +268,14 @@ def to_exception(described: Any) -> Exception:
     try:
         name, message, bases = described
         known = [getattr(builtins, str(base), None) for base in bases]
-        usable = (b for b in known if isinstance(b, type) and issubclass(b, Exception) and b not in _NEVER)
-        base = next(usable, RemoteError)
-        kind = base if base.__name__ == name else type(str(name), (base,), {})
-        raised: Exception = kind(str(message))
-        return raised
-    except Exception:
+    except (TypeError, ValueError):
         return RemoteError(show(described))
+    usable = (b for b in known if isinstance(b, type) and issubclass(b, Exception) and b not in _NEVER)
+    for base in (*usable, RemoteError):
+        with contextlib.suppress(TypeError):  # some, as UnicodeDecodeError, are not made from a message alone
+            raised: Exception = (base if base.__name__ == name else type(str(name), (base,), {}))(str(message))
+            return raised
+    return RemoteError(f"{name}: {message}")
 
 
 _NEVER = (Exception, StopIteration, StopAsyncIteration)
