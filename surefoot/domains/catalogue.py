@@ -59,7 +59,7 @@ def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> D
 def available() -> list[tuple[str, str]]:
     """Every source that needs no file, with one line on it, sorted by name."""
     found = [(f"reasoning_gym:{name}", text) for name, text in reasoning.described()]
-    found += code.described()
+    found += [("code", "Python functions to write, all topics; hidden tests run in the sandbox"), *code.described()]
     if _has("instructions"):
         found.append(("instructions", "keep constraints on form, wording and length, checked by program"))
     found += [(point.name, f"installed by {point.dist.name if point.dist else point.value}") for point in _points()]

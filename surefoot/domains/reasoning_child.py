@@ -18,7 +18,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO
 
-
 REUSED = frozenset(
     {
         *("arc_agi", "base_conversion", "caesar_cipher", "figlet_font", "group_anagrams", "rearc", "rush_hour"),
@@ -66,12 +65,12 @@ def item(name: str, options: dict[str, Any], seed: int) -> dict[str, Any]:
 
     random.seed(seed)
     numpy.random.seed(seed)
-    if name not in REUSED:
-        entry: dict[str, Any] = make(name, options, seed)[0]
-        return entry
-    dataset = _large(name, json.dumps(options, sort_keys=True))
-    dataset.seed = dataset.config.seed = seed
-    entry = dataset[0]
+    if name in REUSED:
+        dataset = _large(name, json.dumps(options, sort_keys=True))
+        dataset.seed = dataset.config.seed = seed
+    else:
+        dataset = make(name, options, seed)
+    entry: dict[str, Any] = dataset[0]
     return entry
 
 

@@ -23,7 +23,7 @@ class MathGrader:
     """Right if the answer equals `checks["answer"]` (LaTeX or plain) mathematically."""
 
     extract: str = "boxed"
-    jail: Jail = field(default_factory=lambda: Jail("surefoot.rewards.maths_jail:handle", seconds=4.0))
+    jail: Jail = field(default_factory=lambda: Jail("surefoot.rewards.maths_jail:handle", seconds=2.5))
 
     def grade(self, task: Task, rollout: Rollout, sandbox: Sandbox) -> Verdict:
         answer = extract(rollout.text, self.extract)

@@ -9,6 +9,7 @@ import pytest
 from surefoot.protocols import Sandbox
 from surefoot.sandbox import open_sandbox
 
+
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[Sandbox]:
     with open_sandbox(workers=2) as opened:

@@ -13,7 +13,8 @@ from surefoot.types import Rollout, Split, Task
 def ask(question: str, answer: str | None = "yes", **fields: Any) -> Task:
     checks = {} if answer is None else {"answer": answer}
     metadata = {} if answer is None else {"answer": answer}
-    return Task(f"made/{question}", "made", ({"role": "user", "content": question},), checks, metadata=metadata, **fields)
+    messages = ({"role": "user", "content": question},)
+    return Task(f"made/{question}", "made", messages, checks, metadata=metadata, **fields)
 
 
 @dataclass
