@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]>]*(?=\s|$)")
-_BULLET = re.compile(r"^\s*(?:[*•-])\s+(?=\S)", re.MULTILINE)
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]>]*(?=\s|$)")
+_BULLET = re.compile(r"^[ \t]*[*•-][ \t]+(?=\S)", re.MULTILINE)
 _QUOTES = " \t\n\"'“”‘’*<>`"
 
 
@@ -138,7 +138,9 @@ def alphabetical(text: str) -> bool:
 
 def is_json(text: str, keys: Sequence[str] | None = None) -> bool:
     """One JSON object or array, maybe in a fence; with `keys`, an object of exactly those."""
-    bare = re.sub(r"^```(?:json)?\s*|\s*```$", "", text.strip(), flags=re.IGNORECASE)
+    bare = text.strip()
+    if bare.startswith("```") and bare.endswith("```"):
+        bare = bare[3:-3].removeprefix("json").removeprefix("JSON")
     try:
         value = json.loads(bare)
     except (ValueError, RecursionError):
@@ -154,7 +156,7 @@ def quoted(text: str) -> bool:
 
 
 def title(text: str) -> bool:
-    return re.search(r"<<[^<>\n]*\w[^<>\n]*>>", text) is not None
+    return any(re.search(r"\w", inner) for inner in re.findall(r"<<([^<>\n]*)>>", text))
 
 
 def letter_at_least(text: str, letter: str, n: int) -> bool:
@@ -167,20 +169,20 @@ def letter_at_most(text: str, letter: str, n: int) -> bool:
 
 def postscript(text: str, marker: str = "P.S.") -> bool:
     """A last part that begins on a line of its own with the marker, after some text."""
-    found = re.search(rf"\n\s*{re.escape(marker)}\s*\S", text, re.IGNORECASE)
+    found = re.search(rf"\n[ \t]*{re.escape(marker)}\s*\S", text, re.IGNORECASE)
     return found is not None and text[: found.start()].strip() != ""
 
 
 def placeholders(text: str, n: int) -> bool:
-    return len(re.findall(r"\[[^\[\]\n]*\w[^\[\]\n]*\]", text)) >= n
+    return sum(1 for inner in re.findall(r"\[([^\[\]\n]*)\]", text) if re.search(r"\w", inner)) >= n
 
 
 KINDS: Mapping[str, Kind] = {
-    "words_at_least": Kind(words_at_least, "Use at least {n} words."),
-    "words_at_most": Kind(words_at_most, "Use at most {n} words."),
-    "words_exactly": Kind(words_exactly, "Use exactly {n} words."),
+    "words_at_least": Kind(words_at_least, "Use at least {n} word(s)."),
+    "words_at_most": Kind(words_at_most, "Use at most {n} word(s)."),
+    "words_exactly": Kind(words_exactly, "Use exactly {n} word(s)."),
     "sentences_exactly": Kind(sentences_exactly, "Write exactly {n} sentence(s)."),
-    "sentences_at_least": Kind(sentences_at_least, "Write at least {n} sentences."),
+    "sentences_at_least": Kind(sentences_at_least, "Write at least {n} sentence(s)."),
     "sentences_at_most": Kind(sentences_at_most, "Write at most {n} sentence(s)."),
     "paragraphs": Kind(paragraphs, "Write {n} paragraphs with a blank line between them."),
     "lowercase": Kind(lowercase, "Use only lowercase letters."),
@@ -199,8 +201,8 @@ KINDS: Mapping[str, Kind] = {
     "json": Kind(is_json, "Reply with JSON only."),
     "quoted": Kind(quoted, "Put your whole answer in double quotes."),
     "title": Kind(title, "Give a title in double angular brackets, such as <<title>>."),
-    "letter_at_least": Kind(letter_at_least, 'Use the letter "{letter}" at least {n} times.'),
-    "letter_at_most": Kind(letter_at_most, 'Use the letter "{letter}" at most {n} times.'),
+    "letter_at_least": Kind(letter_at_least, 'Use the letter "{letter}" at least {n} time(s).'),
+    "letter_at_most": Kind(letter_at_most, 'Use the letter "{letter}" at most {n} time(s).'),
     "postscript": Kind(postscript, 'At the end, add a postscript on its own line that starts with "{marker}".'),
     "placeholders": Kind(placeholders, "Use at least {n} placeholders in square brackets, such as [name]."),
 }

@@ -1,9 +1,9 @@
 """Grades whether an answer keeps the instructions of its task, and says something at all.
 
 `Task.constraints` holds the instructions (`{"kind": ..., **arguments}`, see `constraint_kinds`).
-`Task.checks["content"]` says what makes an answer one: `mentions` (at least one of these words), `least_words` (distinct
-words), `members` (each entry of an enumeration is one of these, and none comes twice). Answers that repeat themselves or
-the prompt have no content.
+`Task.checks["content"]` says what makes an answer one: `mentions` (at least one of these words), `least_words`
+(different words), `members` (each entry of an enumeration is one of these, and none comes twice). Answers that repeat
+themselves or the prompt have no content.
 """
 
 from __future__ import annotations
@@ -76,12 +76,15 @@ def describe(constraint: Mapping[str, Any]) -> str:
     """The constraint as a sentence. Raises GraderError for an unknown kind or a missing argument."""
     kind, arguments = _parts(constraint)
     shown: dict[str, Any] = {"n": 1, "marker": "P.S.", **arguments}
+    count = shown["n"]
     if "words" in shown:
-        shown["words"] = ", ".join(f'"{word}"' for word in shown["words"])
+        count = len(shown["words"])
+        shown["words"] = " or ".join(f'"{word}"' for word in shown["words"])
     try:
-        return KINDS[kind].says.format(**shown).replace("1 sentence(s)", "1 sentence").replace("(s)", "s")
-    except KeyError as error:
+        says = KINDS[kind].says.format(**shown)
+    except (KeyError, IndexError) as error:
         raise GraderError(f"the constraint {dict(constraint)} lacks {error}") from None
+    return says.replace(" at least 1 time(s)", "").replace("(s)", "" if count == 1 else "s")
 
 
 def _parts(constraint: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
