@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
 from surefoot.config import DomainConfig
-from surefoot.domains import code, files, python_file, reasoning
+from surefoot.domains import code, files, instructions, python_file, reasoning
 from surefoot.domains.shots import PresentedSource, ShotSource
 from surefoot.errors import ConfigError
 from surefoot.protocols import Domain, TaskSource
@@ -60,8 +59,7 @@ def available() -> list[tuple[str, str]]:
     """Every source that needs no file, with one line on it, sorted by name."""
     found = [(f"reasoning_gym:{name}", text) for name, text in reasoning.described()]
     found += [("code", "Python functions to write, all topics; hidden tests run in the sandbox"), *code.described()]
-    if _has("instructions"):
-        found.append(("instructions", "keep constraints on form, wording and length, checked by program"))
+    found.append(("instructions", "keep constraints on form, wording and length, checked by program"))
     found += [(point.name, f"installed by {point.dist.name if point.dist else point.value}") for point in _points()]
     return sorted(found)
 
@@ -77,8 +75,6 @@ def _builder(config: DomainConfig) -> Builder:
     if kind == "code":
         return code.build
     if config.source == "instructions":
-        from surefoot.domains import instructions
-
         return instructions.build
     for point in _points():
         if point.name in (config.source, kind):
@@ -113,7 +109,3 @@ def _unknown(config: DomainConfig) -> ConfigError:
 
 def _points() -> Iterator[EntryPoint]:
     return iter(sorted(entry_points(group=GROUP), key=lambda point: point.name))
-
-
-def _has(module: str) -> bool:
-    return importlib.util.find_spec(f"surefoot.domains.{module}") is not None

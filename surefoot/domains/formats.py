@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -85,7 +84,7 @@ class Format:
         if not isinstance(solution, str):
             return None
         code = _joined(column(row, self.prompt), solution) if self.request else solution
-        return f"```python\n{code.strip()}\n```"
+        return f"```python\n{code.strip()}\n```" if _parses(code) else None
 
     def _answer(self, row: Row, place: str) -> Any:
         value = column(row, self.answer or "")
@@ -186,13 +185,20 @@ def _tested(entry: str, tests: str) -> str:
 
 def _joined(head: str, body: str) -> str:
     """A function from its head with docstring and its body; the body is shifted if it is indented otherwise."""
-    with contextlib.suppress(SyntaxError, ValueError):
-        ast.parse(head + body)
+    if _parses(head + body):
         return head + body
     there, here = (len(line) - len(line.lstrip()) for line in (head.rstrip().splitlines()[-1], body.lstrip("\n")))
     lines = body.lstrip("\n").splitlines()
     shifted = (" " * there + line[here:] if line[:here].isspace() else line for line in lines)
     return head.rstrip("\n") + "\n" + "\n".join(shifted) + "\n"
+
+
+def _parses(code: str) -> bool:
+    try:
+        ast.parse(code)
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def _missing(what: str, name: str, value: Any, row: Row, place: str) -> DataError:

@@ -8,6 +8,7 @@ from pathlib import Path
 from surefoot.errors import ConfigError, GraderError
 from surefoot.protocols import GraderFunction, Sandbox
 from surefoot.rewards.jail import Jail
+from surefoot.rewards.staging import readable_in_jail
 from surefoot.rewards.verdicts import as_verdict
 from surefoot.types import Rollout, Task, Verdict, dump, load
 
@@ -43,9 +44,10 @@ class JailedFunctionGrader:
         self.path, self.attribute = path.resolve(), attribute
         if not self.path.is_file():
             raise ConfigError("there is no such Python file", where=str(path))
-        env = {"SUREFOOT_GRADER": f"{self.path}:{attribute}"}
+        visible = readable_in_jail(self.path)
+        env = {"SUREFOOT_GRADER": f"{visible}:{attribute}"}
         self._jail = Jail(
-            "surefoot.rewards.function_jail:handle", seconds=seconds, env=env, paths=(str(self.path.parent),)
+            "surefoot.rewards.function_jail:handle", seconds=seconds, env=env, paths=(str(visible.parent),)
         )
 
     def grade(self, task: Task, rollout: Rollout, sandbox: Sandbox) -> Verdict:

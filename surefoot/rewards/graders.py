@@ -60,8 +60,7 @@ def _code(extract: str | None) -> Grader:
 def _constraints(extract: str | None) -> Grader:
     from surefoot.rewards.constraints import ConstraintGrader
 
-    grader = ConstraintGrader()
-    return grader if extract in (None, "whole") else ExtractingGrader(grader, extract or "whole")
+    return ConstraintGrader(extract or "whole")
 
 
 GRADERS: dict[str, Callable[[str | None], Grader]] = {

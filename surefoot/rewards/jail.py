@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,9 +18,12 @@ from surefoot.protocols import Sandbox
 from surefoot.sandbox import JailedWorker
 from surefoot.types import IsolationLevel
 
+RETRY_SECONDS = 30.0
 Key = tuple[str, IsolationLevel, tuple[tuple[str, str], ...], tuple[str, ...]]
 
 _workers: dict[Key, JailedWorker | GraderError] = {}
+_retry: dict[Key, float] = {}
+"""When a jail that did not start may be tried again."""
 _lock = threading.Lock()
 _owner = os.getpid()
 
@@ -64,8 +68,9 @@ class Jail:
         key: Key = (self.handler, level, tuple(sorted(self._env.items())), self._paths)
         with _lock:
             worker = _workers.get(key)
-            if worker is None:
+            if worker is None or (isinstance(worker, GraderError) and time.monotonic() > _retry.get(key, 0.0)):
                 worker = _workers[key] = self._start(level)
+                _retry[key] = time.monotonic() + RETRY_SECONDS
         if isinstance(worker, GraderError):
             raise worker
         return worker
