@@ -135,12 +135,20 @@ def _until_prose(lines: list[str]) -> str:
     kept: list[str] = []
     quote = ""
     for line in lines:
-        at_margin = line[:1].strip() != ""
-        if not quote and at_margin and (not _STATEMENT.match(line) or _PROSE.match(line)):
+        if not quote and line[:1].strip() and not _is_statement(line):
             break
         kept.append(line)
         quote = _open_quote(line, quote)
     return "\n".join(kept).rstrip()
+
+
+def _is_statement(line: str) -> bool:
+    """Whether a line at the margin is Python rather than a sentence."""
+    if _START.match(line):
+        return True
+    if line.startswith("for ") and " in " not in line:
+        return False
+    return _STATEMENT.match(line) is not None and (line.rstrip().endswith(":") or not _PROSE.match(line))
 
 
 def _open_quote(line: str, quote: str) -> str:

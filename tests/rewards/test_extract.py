@@ -103,6 +103,26 @@ def test_code_keeps_helpers_constants_and_strings_at_the_margin() -> None:
     ast.parse(kept)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from operator import itemgetter ",
+        "import os, sys",
+        "if n in seen and n not in done:\n    pass",
+        "for x in y:\n    pass",
+    ],
+)
+def test_code_that_reads_like_prose_is_kept(line: str) -> None:
+    assert extract(f"{FUNCTION}\n{line}\n{FUNCTION}", "code") == f"{FUNCTION}\n{line}\n{FUNCTION}"
+
+
+@pytest.mark.parametrize(
+    "line", ["for example you can call it like this:", "Note: it doubles.", "print the result of it"]
+)
+def test_prose_that_reads_like_code_ends_it(line: str) -> None:
+    assert extract(f"{FUNCTION}\n{line}\nx = double(1)", "code") == FUNCTION
+
+
 def test_prose_alone_is_no_code() -> None:
     assert extract("I import the list from the class and define it.", "code") is None
     assert extract("import is a word, from the list we take", "code") is None
