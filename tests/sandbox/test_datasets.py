@@ -69,7 +69,8 @@ def test_mbpp(namespaces: Sandbox, mbpp: list[dict[str, Any]], mutation: str) ->
             continue  # the solution has the name of the test function, which therefore calls itself
         head = problem["prompt"].partition("    '''")[0]  # the docstring is indented otherwise than the solution
         code = head + problem["canonical_solution"]
-        called = [name for name in re.findall(r"def (\w+)\(", code) if f"{name}(" in problem["test"]]
+        defined = re.findall(r"def (\w+)\s*\(", code)
+        called = [name for name in defined if re.search(rf"\b{name}\b", problem["test"])]
         problems.append((problem["task_id"], code, problem["test"], called[-1]))
     assert len(problems) == 426
     assert wrong_ones(namespaces, problems, mutation) == []

@@ -106,7 +106,7 @@ def test_it_survives_the_death_of_its_process() -> None:
 def test_a_module_handler_and_its_errors() -> None:
     with JailedWorker("json:loads", workers=1) as worker, pytest.raises(GraderError, match="TypeError"):
         worker.request({"a": 1}, 5)
-    with pytest.raises(SandboxError, match="package.module:function"):
+    with pytest.raises(SandboxError, match="does not name a handler"):
         JailedWorker("nothing")
     with pytest.raises(SandboxError, match="no_such"):
         JailedWorker("no_such_module:handler")
