@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from surefoot.learner.attention import PrefixAttention
+from surefoot.learner.layers import embed, hidden_states
 from surefoot.learner.logprobs import CHUNK, Scores, score, score_and_backward
 from surefoot.learner.packing import Pack
 from surefoot.learner.weights import MixedWeights
@@ -30,7 +31,8 @@ def backward(
 ) -> Scores:
     """Add the gradients of one pack to `weights` and return the scores of its targets."""
     decoder = weights.compute
-    hidden = decoder(pack.tokens, pack.positions, PrefixAttention(pack), recompute=recompute)  # [N, width]
+    embedded = embed(decoder, pack.tokens)  # [N, width]
+    hidden = hidden_states(decoder, embedded, pack.positions, PrefixAttention(pack), recompute=recompute)  # [N, width]
     sources = hidden.detach()[pack.source]  # [K, width]
     head = decoder.head.detach()
     slope = objective.slope
@@ -53,12 +55,15 @@ def backward(
     wide = torch.promote_types(hidden.dtype, torch.float32)
     grad = torch.zeros(hidden.shape, dtype=wide, device=hidden.device)
     grad.index_add_(0, pack.source, sources_grad.to(wide))
-    hidden.backward(grad.to(hidden.dtype))
+    hidden.backward(grad.to(hidden.dtype))  # type: ignore[no-untyped-call]
+    if embedded.grad is not None:
+        weights.add_rows("embedding", pack.tokens, embedded.grad)
     return scores
 
 
 @torch.no_grad()
 def score_pack(decoder: Decoder, pack: Pack, *, temperature: float) -> Scores:
     """Log-probs and entropies of a pack's targets under `decoder`."""
-    hidden = decoder(pack.tokens, pack.positions, PrefixAttention(pack))  # [N, width]
+    embedded = embed(decoder, pack.tokens)  # [N, width]
+    hidden = hidden_states(decoder, embedded, pack.positions, PrefixAttention(pack))  # [N, width]
     return score(hidden[pack.source], decoder.head, pack.targets, temperature=temperature)

@@ -40,6 +40,14 @@ class MixedWeights:
             self._totals[name].copy_(part)
             self._filled.add(name)
 
+    def add_rows(self, name: str, rows: Tensor, part: Tensor) -> None:
+        """Add a gradient of the `rows` [N] (some perhaps several times) of parameter `name` alone."""
+        total = self._totals[name]
+        if name not in self._filled:
+            total.zero_()
+            self._filled.add(name)
+        total.index_add_(0, rows, part.to(total.dtype))
+
     def discard_gradients(self) -> None:
         """Forget what was accumulated."""
         self._filled.clear()

@@ -14,6 +14,7 @@ from torch import Tensor
 from surefoot.config import LearnerConfig
 from surefoot.errors import ResourceError
 from surefoot.learner import PolicyLearner
+from surefoot.learner import backward as backward_module
 from surefoot.learner.losses import LOSSES
 from surefoot.learner.weights import cast_copy
 from surefoot.models import Decoder
@@ -323,7 +324,7 @@ def test_running_out_of_memory_gives_advice_and_loses_nothing(
 ) -> None:
     learner = learner_of(token_budget=64)
     calls = 0
-    forward = Decoder.forward
+    forward = backward_module.hidden_states
 
     def fail_later(*args: Any, **kwargs: Any) -> Tensor:
         nonlocal calls
@@ -332,7 +333,7 @@ def test_running_out_of_memory_gives_advice_and_loses_nothing(
             raise error
         return forward(*args, **kwargs)
 
-    monkeypatch.setattr(Decoder, "forward", fail_later)
+    monkeypatch.setattr(backward_module, "hidden_states", fail_later)
     with pytest.raises(ResourceError, match=r"learner\.token_budget"):
         learner.update(groups_of())
     monkeypatch.undo()
@@ -348,6 +349,6 @@ def test_other_errors_are_not_disguised(monkeypatch: pytest.MonkeyPatch) -> None
     def fail(*_: Any, **__: Any) -> Tensor:
         raise RuntimeError("shape mismatch")
 
-    monkeypatch.setattr(Decoder, "forward", fail)
+    monkeypatch.setattr(backward_module, "hidden_states", fail)
     with pytest.raises(RuntimeError, match="shape mismatch"):
         learner.update(groups_of())

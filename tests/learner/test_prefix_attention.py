@@ -7,9 +7,11 @@ import torch
 from learner_stand_ins import make_group, make_models
 from torch import Tensor
 
-from surefoot.learner import tiles
+from surefoot.learner import layers, tiles
 from surefoot.learner.attention import PrefixAttention
+from surefoot.learner.layers import embed, hidden_states
 from surefoot.learner.packing import Pack, group_trees, lay_out
+from surefoot.learner.weights import cast_copy
 from surefoot.models.decoder import CausalAttention
 
 
@@ -17,7 +19,7 @@ def make_pack(groups: int = 3, longest: int = 12) -> Pack:
     trees = [
         t
         for i in range(groups)
-        for t in group_trees(make_group([0.0] * 4, seed=i, prompt=1 + 6 * i, longest=longest), [0.0] * 4)
+        for t in group_trees(make_group([0.0] * 4, seed=i, prompt=1 + 20 * i, longest=longest), [0.0] * 4)
     ]
     return lay_out(trees)
 
@@ -37,13 +39,15 @@ def unshared(packed: Pack) -> tuple[Tensor, list[int]]:
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-11), (torch.float32, 2e-5)])
-@pytest.mark.parametrize("form", ["flash", "plain"])
+@pytest.mark.parametrize("form", ["flash", "mixed", "plain"])
 def test_equals_unshared_attention(
     dtype: torch.dtype, tolerance: float, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if form == "plain":  # what other devices than the CPU use, in slices of few queries
+    if form == "flash":
+        monkeypatch.setattr(tiles, "FLASH_BACKWARD_KEYS", 0)
+    if form == "plain":  # what other devices than the CPU use, in slices of 16 queries
         monkeypatch.setattr(tiles, "FLASH_DEVICES", ())
-        monkeypatch.setattr(tiles, "QUERIES_AT_ONCE", 5)
+        monkeypatch.setattr(tiles, "SCORES_AT_ONCE", 1)
     packed = make_pack()
     generator = torch.Generator().manual_seed(0)
     count = len(packed.tokens)
@@ -76,11 +80,16 @@ def test_gradients_equal_finite_differences() -> None:
     assert torch.autograd.gradcheck(lambda q, k, v: attend(0, q, k, v), inputs)
 
 
-def test_decoder_equals_transformers(family: str) -> None:
+@pytest.mark.parametrize("form", ["plain", "fused"])
+def test_decoder_equals_transformers(family: str, form: str) -> None:
     """Hidden states and gradients of a shared pack against transformers on every sample by itself."""
     decoder, plain = make_models(family)
     packed = make_pack()
-    hidden = decoder(packed.tokens, packed.positions, PrefixAttention(packed))
+    attend = PrefixAttention(packed)
+    embedded = torch.nn.functional.embedding(packed.tokens, decoder.embedding)
+    hidden = hidden_states(decoder, embedded, packed.positions, attend)
+    if form == "plain":
+        hidden = decoder(packed.tokens, packed.positions, attend)
     logits = hidden[packed.source] @ decoder.head.T
     picked = torch.log_softmax(logits, -1).gather(1, packed.targets[:, None])[:, 0]
     picked.sum().backward()
@@ -109,6 +118,30 @@ def test_recomputed_activations_give_the_same_gradients() -> None:
     grads = []
     for recompute in (False, True):
         decoder, _ = make_models("llama")
-        decoder(packed.tokens, packed.positions, PrefixAttention(packed), recompute=recompute).sum().backward()
+        embedded = embed(decoder, packed.tokens)
+        hidden_states(
+            decoder, embedded, packed.positions, PrefixAttention(packed), recompute=recompute
+        ).sum().backward()
         grads.append(decoder.layers[0].qkv.grad)
     torch.testing.assert_close(*grads, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_fused_layers_give_the_very_numbers_of_the_decoder(family: str, dtype: torch.dtype) -> None:
+    """Bit for bit in the forward pass: engine and learner must not drift apart."""
+    decoder = cast_copy(make_models(family)[0], dtype)
+    packed = make_pack()
+    attend = PrefixAttention(packed)
+    with torch.no_grad():
+        ours = hidden_states(decoder, embed(decoder, packed.tokens), packed.positions, attend)
+        assert torch.equal(ours, decoder(packed.tokens, packed.positions, attend))
+
+
+def test_fused_layers_equal_finite_differences() -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, w, angle = (torch.randn(*s, generator=generator, dtype=torch.float64) for s in ((3, 2, 4), (4,), (3, 1, 2)))
+    cos, sin = (torch.cat((f, f), -1) for f in (angle.cos(), angle.sin()))
+    leaves = (x.requires_grad_(), w.requires_grad_())
+    assert torch.autograd.gradcheck(lambda a, b: layers._norm(a, b, 1e-5), leaves)
+    assert torch.autograd.gradcheck(lambda a: layers._rotate(a, cos, sin), leaves[:1])
+    assert torch.autograd.gradcheck(lambda a: layers._SwiGlu.apply(a.flatten(1)), leaves[:1])
