@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -195,7 +196,8 @@ def _joined(head: str, body: str) -> str:
 
 def _parses(code: str) -> bool:
     try:
-        ast.parse(code)
+        with warnings.catch_warnings(action="ignore"):  # such as for an escape sequence in a docstring of the data
+            ast.parse(code)
     except (SyntaxError, ValueError):
         return False
     return True

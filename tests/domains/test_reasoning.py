@@ -19,7 +19,7 @@ from surefoot.domains.reasoning_jail import plain_arithmetic
 from surefoot.errors import ConfigError, GraderError
 from surefoot.types import Task, dump
 
-HASH_SENSITIVE = ("isomorphic_strings", "ransom_note", "polynomial_multiplication", "word_ladder")
+HASH_SENSITIVE = ("isomorphic_strings", "ransom_note", "polynomial_multiplication")
 
 
 @cache
@@ -37,7 +37,7 @@ def tasks(name: str, count: int = 6, **fields) -> list[Task]:
 
 
 def test_tasks_are_the_same_in_another_process_with_another_hash_seed():
-    names = (*HASH_SENSITIVE, "gcd", "pool_matrix")
+    names = (*HASH_SENSITIVE, "pool_matrix")
     here = {name: [dump(t) for t in tasks(name)] for name in names}
     script = (
         "import json, sys; sys.path.insert(0, sys.argv[1]); from test_reasoning import *;"
