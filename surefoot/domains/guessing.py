@@ -7,7 +7,7 @@ from collections import Counter
 from surefoot.protocols import TaskSource
 from surefoot.types import Split
 
-SAMPLE = 128
+SAMPLE = 64
 
 
 def guess_rate(source: TaskSource, split: Split = "heldout", sample: int = SAMPLE) -> float:

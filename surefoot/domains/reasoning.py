@@ -37,10 +37,13 @@ EXCLUDED = {
 SLOW = frozenset(
     [
         *("countdown", "futoshiki", "intermediate_integration", "knight_swap", "polynomial_equations", "puzzle24"),
-        *("rearc", "rubiks_cube", "sokoban", "sudoku", "zebra_puzzles"),
+        *("rearc", "rubiks_cube", "sokoban", "sudoku", "zebra_puzzles", "polynomial_multiplication", "quantum_lock"),
+        "word_ladder",
     ]
 )
 """Generators that take 10 ms or more for an item; none of them has an answer that could be guessed."""
+EXACT = frozenset({"coin_flip", "game_of_life_halting"})
+"""Generators whose scorers pay in full for answers that are wrong (`0`; any text at all): the reference must be met."""
 INSTRUCTIONS = {
     "whole": "Reply with the final answer only.",
     "first_line": "Give the final answer on the first line.",
@@ -76,7 +79,12 @@ class ReasoningGymSource:
             [split_seed(self.name, split, i) for i in range(index + 1, index + (2 if self.name in SLOW else BLOCK))],
         )
         question, answer = item["question"], item["answer"]
-        checks = {"dataset": self.name, "options": dict(self.options), "seed": seed, "plain": item["plain"]}
+        checks = {
+            "dataset": self.name,
+            "options": dict(self.options),
+            "seed": seed,
+            "plain": item["plain"] or self.name in EXACT,
+        }
         checks |= {key: item[key] for key in ("answer", "entry") if item[key] is not None}
         return Task(
             id=f"{self.domain}/{split}/{index}",

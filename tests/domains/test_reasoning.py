@@ -132,6 +132,16 @@ def test_the_scorer_accepts_what_is_right_and_written_otherwise(sandbox):
     assert grade("simple_integration", "REFERENCE + 0", sandbox).grade == "right"
 
 
+@pytest.mark.parametrize("name", ["coin_flip", "game_of_life_halting"])
+def test_scorers_that_pay_for_anything_are_not_asked(name):
+    built = plain_domain(name)
+    for index in range(5):
+        task = built.source.task("train", index)
+        assert built.grader.grade(task, written(task, task.metadata["answer"]), NO_SANDBOX).grade == "right"
+        for text in ("xyzzy", "0", "I don't know."):
+            assert built.grader.grade(task, written(task, text), NO_SANDBOX).grade == "wrong"
+
+
 def test_partial_scores_are_wrong(sandbox):
     verdict = grade("countdown", "1", sandbox)  # the scorer pays 0.05 for trying
     assert (verdict.grade, verdict.score) == ("wrong", 0.0)
