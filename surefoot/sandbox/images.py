@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import subprocess
 import sys
@@ -74,7 +75,16 @@ class Image:
     """If given, `time.time` and `datetime.now` always say this (seconds since 1970)."""
 
 
+def _pytest_image() -> dict[str, Image]:
+    """The image that pytest files run in, if pytest is installed."""
+    wanted = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
+    if not all(importlib.util.find_spec(name) for name in wanted):
+        return {}
+    return {"pytest": Image(packages=wanted)}
+
+
 DEFAULT_IMAGES: Mapping[str, Image] = {
+    **_pytest_image(),
     "python": Image(),
     # numpy loads these when they are first named: 7 ms, if in a run.
     "python-scientific": Image(packages=("numpy",), preload=("numpy.random", "numpy.linalg", "numpy.fft")),

@@ -149,16 +149,25 @@ class Pool:
     def attempt(self, work: Callable[[Slot], tuple[R, Execution]]) -> tuple[R, Execution]:
         """Do `work` in a slot. A sandbox error is tried once more in fresh zygotes; it is never the program's fault."""
         with self.use() as slot:
-            result, execution = work(slot)
+            result, execution = self.do(work, slot)
             if execution.outcome == "sandbox_error" and execution.detail != "cancelled":
                 with self._changed:
                     self._restarts += 1
                 slot.reset()
-                result, execution = work(slot)
+                result, execution = self.do(work, slot)
                 if execution.outcome == "sandbox_error":
                     slot.reset()
         self.count(execution)
         return result, execution
+
+    @staticmethod
+    def do(work: Callable[[Slot], tuple[R, Execution]], slot: Slot) -> tuple[R, Execution]:
+        """`work` in a slot that the caller has."""
+        try:
+            return work(slot)
+        except BaseException:
+            slot.reset()  # a run may have been left in a zygote, whose answer the next run would take for its own
+            raise
 
     def count(self, execution: Execution) -> None:
         with self._changed:

@@ -122,9 +122,15 @@ class Sandbox:
 
         All checks passed means: every assert that ran held, at least one ran, and the tests came to their end.
         """
+        return self.judge_apart({"code": code}, "checker", {"tests": tests, "entry": entry}, image=image, limits=limits)
+
+    def judge_apart(
+        self, solution: Mapping[str, Any], kind: str, tests: Mapping[str, Any], *, image: str, limits: Limits
+    ) -> tuple[tuple[Check, ...], Execution]:
+        """Have a process of `kind` judge a solution that is in another jail; what `judge` and `judge_project` share."""
 
         def work(slot: Slot) -> tuple[tuple[Check, ...], Execution]:
-            return _judge_once(slot, code, tests, entry, image, limits)
+            return _judge_once(slot, solution, kind, tests, image, limits)
 
         return self._attempt(work, limits)
 
@@ -133,7 +139,7 @@ class Sandbox:
         low, high = (bound * limits.cpu_seconds for bound in NEAR)
         if low <= execution.cpu_seconds <= high and execution.outcome in ("ok", "failed", "timeout", "crashed"):
             with self._pool.use_alone() as slot:
-                again, second = work(slot)
+                again, second = self._pool.do(work, slot)
             if second.outcome != "sandbox_error":
                 note = "near the CPU limit, so run again alone"
                 detail = f"{second.detail}; {note}" if second.detail else note
@@ -171,20 +177,25 @@ def _payload(program: Program) -> tuple[str, dict[str, Any]]:
 
 
 def _judge_once(
-    slot: Slot, code: str, tests: str, entry: str | None, image: str, limits: Limits
+    slot: Slot, solution: Mapping[str, Any], kind: str, tests: Mapping[str, Any], image: str, limits: Limits
 ) -> tuple[tuple[Check, ...], Execution]:
     nonce = secrets.token_hex(16)
+    judge_image = image if kind == "checker" else "pytest"
+    solver, checker = slot.zygote(image), slot.zygote(judge_image, "tests")
     theirs, ours = socket.socketpair()
     with theirs, ours:
-        solution = Run(slot.zygote(image), "solution", {"code": code}, limits, pass_fds=[theirs.fileno()])
-        asked = {"tests": tests, "entry": entry, "nonce": nonce}
-        checker_limits = verdict.checker_limits(limits)
-        checker = Run(
-            slot.zygote(image, "tests"), "checker", asked, checker_limits, pass_fds=[ours.fileno()], reply=True
+        solving = Run(solver, "solution", solution, limits, pass_fds=[theirs.fileno()])
+        checking = Run(
+            checker,
+            kind,
+            {**tests, "nonce": nonce},
+            verdict.checker_limits(limits),
+            pass_fds=[ours.fileno()],
+            reply=True,
         )
-    drive([solution, checker])
-    assert checker.reply is not None
-    execution, judged = solution.execution(), checker.execution()
+    drive([solving, checking])
+    assert checking.reply is not None
+    execution, judged = solving.execution(), checking.execution()
     if judged.outcome == "sandbox_error":
         execution = replace(execution, outcome="sandbox_error", detail=f"the tests' jail: {judged.detail}")
-    return verdict.checks(bytes(checker.reply.data), nonce, judged), execution
+    return verdict.checks(bytes(checking.reply.data), nonce, judged), execution

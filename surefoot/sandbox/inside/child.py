@@ -9,7 +9,7 @@ import resource
 import signal
 from typing import Any, NoReturn
 
-from . import checker, command, filter, kernel, landlock, program, root, solution, work
+from . import checker, command, filter, kernel, landlock, program, root, solution, testfiles, work
 
 MIB = 1 << 20
 _READABLE = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/passwd", "/etc/group", "/etc/localtime")
@@ -42,6 +42,8 @@ def _do(kind: str, config: dict[str, Any], payload: dict[str, Any], report: int,
         solution.run_calls(payload["code"], payload["calls"], 3)
     if kind == "checker":
         checker.main(payload, 3, 4)
+    if kind == "testfiles":
+        testfiles.main(payload, 3, 4)
     if kind == "request":
         program.answer(handler, payload["request"], 3)
     program.main(payload["code"])

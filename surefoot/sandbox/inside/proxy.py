@@ -7,7 +7,6 @@ itself and has no truth value, so that no test is decided by code of the solutio
 from __future__ import annotations
 
 import builtins
-import contextlib
 import secrets
 import sys
 from collections.abc import Iterator
@@ -33,6 +32,7 @@ class Peer:
         self._channel = channel
         self._exported: list[Any] = []
         self._broken = ""
+        self._exceptions = Exceptions()
         self._last: tuple[str, tuple[Any, ...], Any] | None = None
         self.names: frozenset[str] = frozenset()
 
@@ -67,7 +67,7 @@ class Peer:
             raise self._break(f"the solution's process sent something malformed ({error})") from None
         if reply.get("stop"):
             raise StopIteration
-        raise to_exception(reply.get("e"))
+        raise self._exceptions.made_from(reply.get("e"))
 
     def _break(self, why: str) -> SolutionGoneError:
         self._broken = why
@@ -121,10 +121,10 @@ class Peer:
         if tag == "y":
             return self._exported[inner]
         if tag == "h":
-            number, kind, module, _ = inner
+            number, kind, module, bases = inner
             if module and (module in sys.stdlib_module_names or module == "numpy"):
                 return __import__(str(module))
-            return Remote(self, int(number), str(kind))
+            return self._exceptions.type_of(bases[0], bases[1:]) if bases else Remote(self, int(number), str(kind))
         raise codec.CodecError(f"unknown tag {tag!r}")
 
     def function(self, name: str) -> Any:
@@ -263,19 +263,37 @@ class Function:
         return getattr(self._peer.request("name", self._name), name)
 
 
-def to_exception(described: Any) -> Exception:
-    """The nearest built-in exception to what the solution raised, under the solution's name for it."""
-    try:
-        name, message, bases = described
+class Exceptions:
+    """The solution's exceptions as the tests see them: one type of ours for each name, so that `except` finds it."""
+
+    def __init__(self) -> None:
+        self._types: dict[str, type[Exception]] = {}
+
+    def made_from(self, described: Any) -> Exception:
+        """An exception like the one that the solution raised: [name, message, names of its built-in bases]."""
+        try:
+            name, message, bases = described
+            return self.type_of(name, bases)(str(message))
+        except (TypeError, ValueError):
+            return RemoteError(show(described))
+
+    def type_of(self, name: Any, bases: Any) -> type[Exception]:
+        """The nearest built-in exception that can be made from a message alone, under the solution's name for it."""
         known = [getattr(builtins, str(base), None) for base in bases]
-    except (TypeError, ValueError):
-        return RemoteError(show(described))
-    usable = (b for b in known if isinstance(b, type) and issubclass(b, Exception) and b not in _NEVER)
-    for base in (*usable, RemoteError):
-        with contextlib.suppress(TypeError):  # some, as UnicodeDecodeError, are not made from a message alone
-            raised: Exception = (base if base.__name__ == name else type(str(name), (base,), {}))(str(message))
-            return raised
-    return RemoteError(f"{name}: {message}")
+        usable = (b for b in known if isinstance(b, type) and issubclass(b, Exception) and b not in _NEVER)
+        base = next((b for b in usable if _takes_a_message(b)), RemoteError)
+        if base.__name__ == name:
+            return base
+        return self._types.setdefault(str(name), type(str(name), (base,), {}))
+
+
+def _takes_a_message(kind: type[Exception]) -> bool:
+    """Some, as UnicodeDecodeError, need more."""
+    try:
+        kind("")
+    except TypeError:
+        return False
+    return True
 
 
 _NEVER = (Exception, StopIteration, StopAsyncIteration)

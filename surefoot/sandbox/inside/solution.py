@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import operator
 import sys
 import types
@@ -111,7 +112,9 @@ class Server:
 
     def _perform(self, operation: str, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if operation == "name":
-            return self.module.__dict__[target]
+            return self._named(target)
+        if operation == "module":
+            return importlib.import_module(target).__name__
         if operation == "call_name":
             return self._lookup(target)(*args, **kwargs)
         if operation == "call_method":
@@ -129,8 +132,16 @@ class Server:
             return getattr(operator, operation)(thing, *args)
         raise TypeError(f"unknown operation {operation!r}")
 
+    def _named(self, name: str) -> Any:
+        """A global of the solution, or `module:name` of a project."""
+        module, _, attribute = name.rpartition(":")
+        scope = importlib.import_module(module).__dict__ if module else self.module.__dict__
+        return scope[attribute]
+
     def _lookup(self, name: str) -> Any:
         """A function by name; a LeetCode-style `Solution` class is looked through as well."""
+        if ":" in name:
+            return self._named(name)
         first, *rest = name.split(".")
         scope = self.module.__dict__
         if first in scope:
@@ -152,7 +163,8 @@ class Server:
         if number == len(self._objects):
             self._objects.append(value)
         is_module = isinstance(value, types.ModuleType)
-        return {"h": [number, type(value).__name__, value.__name__ if is_module else "", callable(value)]}
+        bases = describe_type(value) if isinstance(value, type) and issubclass(value, BaseException) else []
+        return {"h": [number, type(value).__name__, value.__name__ if is_module else "", bases]}
 
     def _resolve(self, tag: str, inner: Any) -> Any:
         if tag == "y":
@@ -205,11 +217,16 @@ class TheirIterator:
         return self._server.back("next", self.number, (), {})
 
 
+def describe_type(kind: type[BaseException]) -> list[str]:
+    """The name of an exception's type, and those of the built-in exceptions that it derives from."""
+    return [kind.__name__, *(base.__name__ for base in kind.__mro__ if base.__module__ == "builtins")]
+
+
 def describe(error: BaseException) -> list[Any]:
     """Type name, message, and the names of the built-in exceptions that it derives from."""
     try:
         message = str(error)[:2000]
     except BaseException:
         message = "(its message cannot be shown)"
-    bases = [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"]
-    return [type(error).__name__, message, bases]
+    name, *bases = describe_type(type(error))
+    return [name, message, bases]

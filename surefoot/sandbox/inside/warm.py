@@ -50,5 +50,5 @@ def _solution() -> None:
     raw = [codec.encode(value) for value in (1, [2])]
     reply = server.answer("call_name", "f", raw, {})
     codec.decode(codec.loads(codec.dumps(reply))["r"])
-    proxy.to_exception(["ValueError", "x", ["ValueError", "Exception"]])
+    proxy.Exceptions().made_from(["ValueError", "x", ["ValueError", "Exception"]])
     json.loads(json.dumps({"code": "x", "files": {}}))
