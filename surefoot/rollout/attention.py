@@ -39,6 +39,7 @@ class DecodeAttention:
         self.shared, self.slots = shared, slots
         self.rows, self.written = torch.arange(n, device=device), written.to(device)
         self.longest = int(written.max()) + 1
+        slots.clean(self.longest)  # a weight of zero does not hide a NaN
         beyond = torch.arange(self.longest, device=device) > self.written[:, None]  # [n, L]
         self.bias = torch.zeros_like(beyond, dtype=torch.float32).masked_fill_(beyond, -torch.inf)  # [n, L]
         # Rows laid out as a grid [groups, m], one line a group; unused places repeat row 0 and are never read back.
@@ -66,7 +67,8 @@ class DecodeAttention:
         weight = torch.cat((scores, own_scores), dim=-1).softmax(-1).to(v.dtype)  # [n, kv_heads, share, P + L]
         on_prefix, on_own = torch.split(weight, [scores.shape[-1], own_scores.shape[-1]], dim=-1)
         mixed = self._to_rows(self._to_grid(on_prefix) @ prefix_v, share) + on_own @ own_v
-        return mixed.reshape(n, kv_heads * share, width)
+        out: Tensor = mixed.reshape(n, kv_heads * share, width)
+        return out
 
     def _to_grid(self, x: Tensor) -> Tensor:
         """[n, kv_heads, share, X] -> [groups, kv_heads, m * share, X]."""

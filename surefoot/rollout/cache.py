@@ -2,64 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
-from surefoot.models import Decoder, DecoderConfig
-from surefoot.models.decoder import CausalAttention
+from surefoot.models import DecoderConfig
 
+BLOCK = 16
+"""Runners may lay out this many tokens of a head in an order of their own, never more."""
 FIRST_ROOM = 128
-"""Tokens a slot has room for at first; it doubles when a sample outgrows it."""
+"""Tokens that a slot has room for at first; it doubles when a sample outgrows it."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Prefix:
     """The prompt of a group, encoded once for all its samples."""
 
     kv: Tensor
-    """Keys and values [layers, 2, kv_heads, P, D]."""
+    """Keys and values [layers, 2, kv_heads, P or more, D], laid out as the runner that made it likes it."""
+    length: int
+    """Tokens of the prompt, P."""
     hidden: Tensor
     """Last hidden state of the prompt [width], from which every sample of the group draws its first token."""
-
-    @property
-    def length(self) -> int:
-        return int(self.kv.shape[3])
-
-
-def encode_prompts(decoder: Decoder, prompts: Sequence[Sequence[int]]) -> list[Prefix]:
-    """Run prompts of any lengths through the decoder together, flat and without padding."""
-    c, device, dtype = decoder.config, decoder.embedding.device, decoder.embedding.dtype
-    lengths = [len(prompt) for prompt in prompts]
-    tokens = torch.tensor([token for prompt in prompts for token in prompt], device=device)  # [N]
-    positions = torch.cat([torch.arange(length, device=device) for length in lengths])  # [N]
-    kept = [torch.empty(c.layers, 2, c.kv_heads, n, c.head_dim, dtype=dtype, device=device) for n in lengths]
-    hidden = decoder(tokens, positions, _Recorder(lengths, kept))  # [N, width]
-    ends = torch.tensor(lengths, device=device).cumsum(0) - 1  # [prompts]
-    return [Prefix(kv, last) for kv, last in zip(kept, hidden[ends], strict=True)]
-
-
-class _Recorder:
-    """Causal attention that keeps every layer's keys and values."""
-
-    def __init__(self, lengths: list[int], kept: Sequence[Tensor]) -> None:
-        self.lengths, self.kept, self.attend = lengths, kept, CausalAttention(lengths)
-
-    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        for kind, flat in enumerate((k, v)):
-            for kv, part in zip(self.kept, torch.split(flat.transpose(0, 1), self.lengths, dim=1), strict=True):
-                kv[layer, kind] = part  # [kv_heads, P, D]
-        return self.attend(layer, q, k, v)
 
 
 class Slots:
     """Keys and values that the samples wrote themselves: `kv` [layers, 2, slots, kv_heads, room, D]."""
 
     def __init__(self, config: DecoderConfig, slots: int, like: Tensor) -> None:
-        c = config
-        self.kv = like.new_empty(c.layers, 2, slots, c.kv_heads, FIRST_ROOM, c.head_dim)
+        self.kv = like.new_empty(config.layers, 2, slots, config.kv_heads, FIRST_ROOM, config.head_dim)
+        self.cleaned = 0
 
     @property
     def room(self) -> int:
@@ -77,6 +49,13 @@ class Slots:
         wider[..., : self.room, :] = self.kv
         self.kv = wider
 
+    def clean(self, tokens: int) -> None:
+        """Make the first `tokens` places of every slot finite, for runners that read places never written."""
+        if tokens > self.cleaned:
+            self.kv[..., self.cleaned : tokens, :].zero_()
+            self.cleaned = tokens
+
     def move(self, source: int, target: int, length: int) -> None:
         """Copy the first `length` tokens of one slot to another."""
-        self.kv[:, :, target, :, :length] = self.kv[:, :, source, :, :length]
+        whole = -(-length // BLOCK) * BLOCK
+        self.kv[:, :, target, :, :whole] = self.kv[:, :, source, :, :whole]

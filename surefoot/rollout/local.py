@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from surefoot.errors import ResourceError
 from surefoot.models import Decoder
-from surefoot.rollout.attention import DecodeAttention, SharedPrefixes
-from surefoot.rollout.cache import Prefix, Slots, encode_prompts
+from surefoot.rollout.cache import Prefix, Slots
+from surefoot.rollout.fused import FusedRunner
+from surefoot.rollout.native import kernels
 from surefoot.rollout.noise import uniforms
 from surefoot.rollout.requests import PromptGroup, Request, requests
-from surefoot.rollout.sampler import sample
+from surefoot.rollout.runner import Runner, TorchRunner
 from surefoot.rollout.text import StopStrings, answer_text
 from surefoot.types import Draw, Rollout, Sampling, StopReason, Turn
 
@@ -60,6 +61,7 @@ class LocalEngine:
         self.decoder, self.tokenizer = decoder, tokenizer
         self.ends, self.batch, self.max_prompt_tokens = frozenset(end_tokens), batch, max_prompt_tokens
         self._version = version
+        self.runner = _runner(decoder, batch)
 
     @property
     def version(self) -> int:
@@ -72,6 +74,7 @@ class LocalEngine:
         Not while a `rollout` is being read.
         """
         self._version = version
+        self.runner.refresh()
 
     def rollout(self, draws: Sequence[Draw], sampling: Sampling) -> Iterator[Rollout]:
         """All samples of all draws, each given back as soon as it is finished.
@@ -112,13 +115,15 @@ class _Batch:
     """One call of `rollout`: the queue of samples, the rows being written, and their cache."""
 
     def __init__(self, engine: LocalEngine, asked: Sequence[Request], sampling: Sampling) -> None:
-        self.engine, self.sampling, self.decoder = engine, sampling, engine.decoder
+        self.engine, self.sampling, self.runner = engine, sampling, engine.runner
         self.waiting = deque(asked)
         self.rows: list[Request] = []
         size, longest = min(engine.batch, len(asked)), max(request.group.limit for request in asked)
         self.size = size
-        self.slots = Slots(self.decoder.config, size, self.decoder.embedding)
-        self.hidden = self.decoder.embedding.new_empty(size, self.decoder.config.width)  # what each row samples from
+        self.slots = Slots(engine.decoder.config, size, engine.decoder.embedding)
+        self.hidden = engine.decoder.embedding.new_empty(
+            size, engine.decoder.config.width
+        )  # what each row samples from
         self.tokens: NDArray[np.int64] = np.zeros((size, longest), dtype=np.int64)
         self.logprobs: NDArray[np.float32] = np.zeros((size, longest), dtype=np.float32)
         self.written: NDArray[np.int64] = np.zeros(size, dtype=np.int64)
@@ -127,7 +132,6 @@ class _Batch:
         self.seeds: NDArray[np.uint64] = np.zeros(size, dtype=np.uint64)
         self.ends = np.array(sorted(engine.ends), dtype=np.int64)
         self.stops = StopStrings(engine.tokenizer, sampling.stop)
-        self.shared: SharedPrefixes | None = None
         self._fill()
 
     @property
@@ -150,12 +154,11 @@ class _Batch:
         return done
 
     def _draw(self, n: int) -> None:
-        logits = self.hidden[:n] @ self.decoder.head.T  # [n, vocab]
-        uniform = torch.from_numpy(uniforms(self.seeds[:n], self.written[:n])).to(logits.device)  # [n]
-        tokens, logprobs = sample(logits, uniform, self.sampling)  # [n] each
+        uniform = torch.from_numpy(uniforms(self.seeds[:n], self.written[:n]))  # [n]
+        tokens, logprobs = self.runner.draw(self.hidden[:n], uniform, self.sampling)  # [n] each
         rows = np.arange(n)
-        self.tokens[rows, self.written[:n]] = tokens.cpu().numpy()
-        self.logprobs[rows, self.written[:n]] = logprobs.cpu().numpy()
+        self.tokens[rows, self.written[:n]] = tokens.numpy()
+        self.logprobs[rows, self.written[:n]] = logprobs.numpy()
         self.written[:n] += 1
 
     def _ended(self, n: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -169,17 +172,11 @@ class _Batch:
 
     def _advance(self, n: int) -> None:
         """Run the decoder over the last token of each row."""
-        device, before = self.hidden.device, self.written[:n] - 1  # tokens of each row that the cache has
+        before = self.written[:n] - 1  # tokens of each row that the cache already has
         self.slots.make_room(int(before.max()) + 1)
-        prefixes = list(dict.fromkeys(_prefix(request.group) for request in self.rows))
-        if self.shared is None or self.shared.prefixes != prefixes:
-            self.shared = SharedPrefixes(prefixes)
-        place = {prefix: i for i, prefix in enumerate(prefixes)}
-        group = torch.tensor([place[_prefix(request.group)] for request in self.rows])  # [n]
-        attend = DecodeAttention(self.shared, self.slots, group, torch.from_numpy(before))
-        tokens = torch.from_numpy(self.tokens[np.arange(n), before]).to(device)  # [n]
-        positions = torch.from_numpy(self.prompts[:n] + before).to(device)  # [n]
-        self.hidden[:n] = self.decoder(tokens, positions, attend)
+        last = torch.from_numpy(self.tokens[np.arange(n), before])  # [n]
+        prefixes = [_prefix(request.group) for request in self.rows]
+        self.hidden[:n] = self.runner.decode(last, torch.from_numpy(before), prefixes, self.slots)
 
     @torch.inference_mode()
     def _fill(self) -> None:
@@ -201,7 +198,7 @@ class _Batch:
                 tokens += len(missing[count].prompt)
                 count += 1
             chunk, missing = missing[:count], missing[count:]
-            for group, prefix in zip(chunk, encode_prompts(self.decoder, [g.prompt for g in chunk]), strict=True):
+            for group, prefix in zip(chunk, self.runner.encode([g.prompt for g in chunk]), strict=True):
                 group.prefix = prefix
 
     def _drop(self, ended: Sequence[int]) -> None:
@@ -236,6 +233,13 @@ class _Batch:
             seed=request.seed,
             turns=(Turn("prompt", 0, before), Turn("assistant", before, before + count)),
         )
+
+
+def _runner(decoder: Decoder, rows: int) -> Runner:
+    """The fastest runner that this decoder can have on this machine."""
+    if FusedRunner.fits(decoder) and (compiled := kernels()) is not None:
+        return FusedRunner(decoder, compiled, rows)
+    return TorchRunner(decoder)
 
 
 def _prefix(group: PromptGroup) -> Prefix:

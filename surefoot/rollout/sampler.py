@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from surefoot.errors import ModelError
 from surefoot.types import Sampling
 
 COLDEST = 1e-6
@@ -24,16 +25,25 @@ def sample(logits: Tensor, uniform: Tensor, sampling: Sampling) -> tuple[Tensor,
 
     Returns:
         Token ids [n] int64, and their log-probabilities [n] float32 under the distribution that was sampled from.
+
+    Raises ModelError if logits are not finite.
     """
     scaled = logits.float() / max(sampling.temperature, COLDEST)  # [n, vocab]
     weight = truncate(scaled.sub_(scaled.amax(-1, keepdim=True)), sampling).exp_()  # [n, vocab], largest is 1
     cumulative = weight.cumsum(-1)  # [n, vocab]
     total = cumulative[:, -1:]  # [n, 1]
+    if not bool(total.isfinite().all()):
+        raise not_finite()
     # Strictly below the total, so that the search always ends on a token of positive weight.
     target = torch.minimum(uniform[:, None] * total, torch.nextafter(total, torch.zeros_like(total)))  # [n, 1]
     tokens = torch.searchsorted(cumulative, target, right=True)  # [n, 1]
     logprobs = weight.gather(1, tokens).log_() - total.log()  # [n, 1]
     return tokens[:, 0], logprobs[:, 0]
+
+
+def not_finite() -> ModelError:
+    """The error for logits from which nothing can be drawn."""
+    return ModelError("the model's logits are not finite", fix="its weights have diverged: lower learner.lr")
 
 
 def truncate(scaled: Tensor, sampling: Sampling) -> Tensor:
