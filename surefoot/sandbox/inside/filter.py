@@ -28,7 +28,7 @@ _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 
 _REFUSED_NAMES = """
 ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp pidfd_getfd
-umount2 pivot_root chroot move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr
+pivot_root chroot move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr
 io_uring_setup io_uring_enter io_uring_register keyctl add_key request_key bpf perf_event_open userfaultfd
 kexec_load kexec_file_load init_module finit_module delete_module create_module get_kernel_syms query_module
 reboot swapon swapoff sethostname setdomainname iopl ioperm modify_ldt quotactl quotactl_fd acct
@@ -39,7 +39,7 @@ memfd_create memfd_secret fanotify_init fanotify_mark sched_setscheduler sched_s
 ioprio_set migrate_pages move_pages set_mempolicy mbind tkill seccomp
 """
 
-_ZYGOTE_NAMES = "unshare setns mount pidfd_open pidfd_send_signal"
+_ZYGOTE_NAMES = "unshare setns mount umount2 pidfd_open pidfd_send_signal"
 
 Instruction = tuple[int, int, int, int]
 

@@ -84,16 +84,25 @@ def finish(status: int, module: types.ModuleType | None = None) -> NoReturn:
 
 
 def make_deterministic(config: dict[str, Any]) -> None:
-    """Fix what differs between two runs of one program, as the image asks."""
+    """Fix what differs between two runs of one program, as the image asks. Done in the zygote: its forks inherit it."""
+    if config.get("deterministic", True):
+        _seed(0)
+        os.urandom = random.Random(0).randbytes
+    if config.get("clock") is not None:
+        _freeze_clock(float(config["clock"]))
+
+
+def start(config: dict[str, Any]) -> None:
+    """The little that is left to do in each run."""
     gc.enable()
-    seed = 0 if config.get("deterministic", True) else None  # None: from the system, and not what the zygote had
+    if not config.get("deterministic", True):
+        _seed(None)  # from the system, and not what the zygote had
+
+
+def _seed(seed: int | None) -> None:
     random.seed(seed)
     if (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.seed(seed)
-    if seed is not None:
-        os.urandom = random.Random(seed).randbytes
-    if config.get("clock") is not None:
-        _freeze_clock(float(config["clock"]))
 
 
 def _freeze_clock(now: float) -> None:
