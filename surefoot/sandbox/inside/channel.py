@@ -16,7 +16,7 @@ class Channel:
     """Reads with `recv` only, never `recvmsg`: a descriptor sent along is dropped by the kernel."""
 
     def __init__(self, fd: int, nan: Callable[[], float] = lambda: float("nan")) -> None:
-        self._nan = nan
+        self._read = codec.reader(nan)
         self._socket = socket.socket(fileno=fd)
         self._buffer = b""
 
@@ -30,13 +30,13 @@ class Channel:
         (length,) = _HEADER.unpack(self._take(_HEADER.size))
         if length > codec.MAX_MESSAGE:
             raise codec.CodecError(f"a message of {length} bytes")
-        return codec.loads(self._take(length), self._nan)
+        return codec.loads(self._take(length), self._read)
 
     def _take(self, count: int) -> bytes:
         if len(self._buffer) < count:
             parts, have = [self._buffer], len(self._buffer)
             while have < count:
-                part = self._socket.recv(max(65536, min(count - have, 1 << 20)))
+                part = self._socket.recv(max(4096, min(count - have, 1 << 20)))
                 if not part:
                     raise EOFError("the other side is gone")
                 parts.append(part)
