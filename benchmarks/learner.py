@@ -5,9 +5,11 @@ told; the parent interleaves the arms and compares medians. Both arms compute in
 weights and its AdamW state in bfloat16 too, and pads nothing, since all samples have one length: both in its favour.
 
 Two workloads: 2 groups of 8 samples of 96 + 64 tokens, and one group of 8 samples with a prompt of 1,024 + 64 tokens.
-`--quick` halves the lengths of the second and steps once an arm.
+`--quick` takes one group in the first, prompts of 384 + 24 tokens in the second, and counts one step an arm.
+On a machine that others use, `--threads 1` and the ratio of CPU seconds (`cpu_ratio`, `long_prompt_cpu_ratio`) are the
+steadier figures: with more threads each product waits for the slowest.
 
-    python benchmarks/learner.py [--quick]
+    python benchmarks/learner.py [--quick] [--threads N]
 """
 
 from __future__ import annotations
@@ -70,7 +72,8 @@ class Workload:
 WORKLOADS = {
     "short": Workload(2, 8, 96, 64),
     "long": Workload(1, 8, 1024, 64),
-    "long-quick": Workload(1, 8, 512, 32),
+    "short-quick": Workload(1, 8, 96, 64),
+    "long-quick": Workload(1, 8, 384, 24),
 }
 
 
@@ -121,11 +124,11 @@ def serve(arm: str, workload: Workload) -> None:
     step = ARMS[arm](workload)
     print(json.dumps({"ready": True}), flush=True)
     for _ in sys.stdin:
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.process_time()
         step()
-        seconds = time.perf_counter() - started
+        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps({"seconds": seconds, "peak_mb": peak}), flush=True)
+        print(json.dumps({"seconds": seconds, "cpu": cpu, "peak_mb": peak}), flush=True)
 
 
 # ---------------------------------------------------------------------------------------------------------- the parent
@@ -134,10 +137,11 @@ def serve(arm: str, workload: Workload) -> None:
 class Arm:
     """A process that steps on demand."""
 
-    def __init__(self, name: str, workload: str) -> None:
-        command = [sys.executable, __file__, "--arm", name, "--workload", workload]
+    def __init__(self, name: str, workload: str, threads: int) -> None:
+        command = [sys.executable, __file__, "--arm", name, "--workload", workload, "--threads", str(threads)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.seconds: list[float] = []
+        self.cpu: list[float] = []
         self.peak_mb = 0.0
 
     def __enter__(self) -> Self:
@@ -163,16 +167,17 @@ class Arm:
         self.peak_mb = answer["peak_mb"]
         if counted:
             self.seconds.append(answer["seconds"])
+            self.cpu.append(answer["cpu"])
 
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
 
 
-def compare(name: str, repeats: int, warm_ups: int) -> tuple[Arm, Arm]:
+def compare(name: str, repeats: int, warm_ups: int, threads: int) -> tuple[Arm, Arm]:
     """Both arms on one workload, in turns."""
     workload = WORKLOADS[name]
-    with Arm("plain", name) as plain, Arm("surefoot", name) as ours:
+    with Arm("plain", name, threads) as plain, Arm("surefoot", name, threads) as ours:
         for arm in (plain, ours):
             arm.read()
         for turn in range(warm_ups + repeats):
@@ -189,23 +194,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="under 50 seconds on two cores")
     parser.add_argument("--repeats", type=int, default=None, help="steps an arm (default 5, quick 1)")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="CPU threads of each arm")
     parser.add_argument("--arm", choices=sorted(ARMS), help=argparse.SUPPRESS)
     parser.add_argument("--workload", choices=sorted(WORKLOADS), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    torch.set_num_threads(options.threads)
     if options.arm:
         serve(options.arm, WORKLOADS[options.workload])
         return
     repeats = options.repeats or (1 if options.quick else 5)
-    plain, ours = compare("short", repeats, warm_ups=1)
-    long_plain, long_ours = compare(
-        "long-quick" if options.quick else "long", repeats, warm_ups=0 if options.quick else 1
-    )
+    suffix, threads = "-quick" if options.quick else "", options.threads
+    plain, ours = compare(f"short{suffix}", repeats, 1, threads)
+    long_plain, long_ours = compare(f"long{suffix}", repeats, 0 if options.quick else 1, threads)
     summary = {
         "vs_full_logits": round(plain.median / ours.median, 2),
         "memory_ratio": round(ours.peak_mb / plain.peak_mb, 2),
         "long_prompt_speedup": round(long_plain.median / long_ours.median, 2),
         "long_prompt_memory_ratio": round(long_ours.peak_mb / long_plain.peak_mb, 2),
-        "tokens_per_second": round(WORKLOADS["short"].tokens / ours.median),
+        "cpu_ratio": round(statistics.median(plain.cpu) / statistics.median(ours.cpu), 2),
+        "long_prompt_cpu_ratio": round(statistics.median(long_plain.cpu) / statistics.median(long_ours.cpu), 2),
+        "tokens_per_second": round(WORKLOADS[f"short{suffix}"].tokens / ours.median),
         "peak_mb": round(ours.peak_mb),
         "threads": torch.get_num_threads(),
         "quick": options.quick,

@@ -78,9 +78,9 @@ class _RmsNorm(torch.autograd.Function):
         x, weight, inverse = ctx.saved_tensors
         normal = x.to(inverse.dtype, copy=True).mul_(inverse)  # [..., width]
         slope = grad.to(inverse.dtype, copy=True)  # [..., width]
-        dweight = torch.einsum("nw,nw->w", slope.flatten(0, -2), normal.flatten(0, -2))
+        dweight = (slope * normal).flatten(0, -2).sum(0)  # [width]
         slope.mul_(weight)
-        overlap = torch.linalg.vecdot(slope, normal)[..., None] / x.shape[-1]  # [..., 1]
+        overlap = (slope * normal).mean(-1, keepdim=True)  # [..., 1]
         dx = slope.sub_(normal.mul_(overlap)).mul_(inverse)
         return dx.to(x.dtype), dweight.to(weight.dtype), None
 

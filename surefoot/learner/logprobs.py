@@ -140,7 +140,7 @@ def _to_errors(logits: Tensor, targets: Tensor, temperature: float) -> Scores:
         log_total = total.log()
         target = targets[rows, None]  # [r, 1]
         logprobs[rows] = shifted.gather(1, target)[:, 0] - log_total
-        entropy[rows] = log_total - torch.linalg.vecdot(chances, shifted) / total
+        entropy[rows] = log_total - shifted.mul_(chances).sum(-1) / total
         torch.div(chances, total[:, None], out=chances)
         # p - 1 straight from the log-prob: exact where p is near 1.
         chances.scatter_(1, target, torch.expm1(logprobs[rows, None]))

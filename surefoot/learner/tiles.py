@@ -115,7 +115,7 @@ def _plain_backward(
     dk, dv = torch.zeros_like(wide_keys), torch.zeros_like(wide_keys)
     for part in _slices(q, k, causal):
         rows, seen = part.rows, slice(0, part.keys)
-        dots = torch.linalg.vecdot(grad[:, rows].to(wide), out[:, rows].to(wide))[..., None]  # [B, S, heads, 1]
+        dots = grad[:, rows].to(wide).mul(out[:, rows]).sum(-1, keepdim=True)  # [B, S, heads, 1]
         delta, lse = _stack(dots, kv), _stack(weight[:, rows, :, None], kv)  # [B kv, r S, 1]
         queries, g = _stack(q[:, rows], kv), _stack(grad[:, rows], kv)  # [B kv, r S, D]
         chance = torch.baddbmm(lse, queries.to(wide), wide_keys[:, seen].mT, beta=-1, alpha=scale).exp_()
