@@ -10,8 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Thread
 
+import attacks_endings  # noqa: F401 - these three fill ATTACKS
+import attacks_reach  # noqa: F401
+import attacks_resources  # noqa: F401
 import pytest
-from attacks import ATTACKS, Attack
+from hostile import ATTACKS, Attack
 
 from surefoot.protocols import Limits, Program
 from surefoot.sandbox import Sandbox, probes, sampler
