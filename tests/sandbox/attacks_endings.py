@@ -37,7 +37,9 @@ add(
     "thread_never_ends",
     """
 import threading
-threading.Thread(target=lambda: [None for _ in iter(int, 1)]).start()
+def loop():
+    while True: pass
+threading.Thread(target=loop).start()
 """,
     TIMEOUT,
 )
