@@ -55,6 +55,7 @@ except RuntimeError: pass
 if count > 100: escaped("threads", count)
 os._exit(0)
 """,
+    ("ok", "failed", "timeout", "out_of_memory"),  # a thread without memory may leave its parent waiting
 )
 add(
     "processes",
