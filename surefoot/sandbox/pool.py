@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections import Counter
@@ -45,6 +46,8 @@ class Slot:
     level: IsolationLevel
     layouts: Mapping[str, Layout]
     handler: str | None = None
+    core: int | None = None
+    """The core on which a solution and its tests talk to each other."""
     zygotes: dict[tuple[str, str], Zygote] = field(default_factory=dict)
 
     def zygote(self, image: str, role: str = "solution") -> Zygote:
@@ -81,7 +84,8 @@ class Pool:
             raise SandboxError(f"a sandbox needs at least one worker, not {workers}", where="sandbox.workers")
         layouts = {name: resolve(image, name) for name, image in images.items()}
         self.level: IsolationLevel = level
-        self._slots = [Slot(level, layouts, handler) for _ in range(workers)]
+        cores = sorted(os.sched_getaffinity(0))
+        self._slots = [Slot(level, layouts, handler, cores[i % len(cores)]) for i in range(workers)]
         self._free = list(self._slots)
         self._changed = threading.Condition()
         self._alone = threading.Lock()

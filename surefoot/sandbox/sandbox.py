@@ -184,11 +184,11 @@ def _judge_once(
     solver, checker = slot.zygote(image), slot.zygote(judge_image, "tests")
     theirs, ours = socket.socketpair()
     with theirs, ours:
-        solving = Run(solver, "solution", solution, limits, pass_fds=[theirs.fileno()])
+        solving = Run(solver, "solution", {**solution, "core": slot.core}, limits, pass_fds=[theirs.fileno()])
         checking = Run(
             checker,
             kind,
-            {**tests, "nonce": nonce},
+            {**tests, "nonce": nonce, "core": slot.core},
             verdict.checker_limits(limits),
             pass_fds=[ours.fileno()],
             reply=True,

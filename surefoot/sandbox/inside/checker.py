@@ -28,7 +28,7 @@ _MAX_EVIDENCE = 1000
 def main(payload: dict[str, Any], solution_fd: int, report_fd: int) -> NoReturn:
     """Run `payload["tests"]` and write the checks as JSON to `report_fd`."""
     peer = Peer(Channel(solution_fd, Nan))
-    session = Session(payload["tests"], payload.get("entry"), peer)
+    session = Session(payload["tests"], payload.get("entry"), peer, payload.get("core"))
     session.run()
     report = {"nonce": payload["nonce"], "checks": session.recorder.report(), "trouble": session.trouble}
     with open(report_fd, "wb") as pipe:
@@ -77,11 +77,11 @@ class Recorder:
 class Session:
     """One set of tests against one solution."""
 
-    def __init__(self, tests: str, entry: str | None, peer: Peer) -> None:
+    def __init__(self, tests: str, entry: str | None, peer: Peer, core: int | None = None) -> None:
         self.trouble = ""
         """Why the tests did not run to their end; empty if they did."""
         self.recorder = Recorder(peer)
-        self._tests, self._entry, self._peer = tests, entry, peer
+        self._tests, self._entry, self._peer, self._core = tests, entry, peer, core
 
     def run(self) -> None:
         try:
@@ -92,6 +92,7 @@ class Session:
         if not self._peer.wait_until_loaded():
             self.trouble = "the solution could not be loaded"
             return
+        program.stay_on(self._core)
         try:
             module = program.new_main(self._tests, "__main__", FILE)
             code = compile(tree, FILE, "exec")

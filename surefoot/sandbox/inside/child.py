@@ -37,7 +37,7 @@ def _do(kind: str, config: dict[str, Any], payload: dict[str, Any], report: int,
         command.main(payload["argv"], report)
     program.start(config)
     if kind == "solution":
-        solution.main(payload["code"], 3)
+        solution.main(payload, 3)
     if kind == "calls":
         solution.run_calls(payload["code"], payload["calls"], 3)
     if kind == "checker":

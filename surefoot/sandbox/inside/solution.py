@@ -19,12 +19,13 @@ getitem setitem delitem contains
 OPERATORS = tuple(_OPERATORS.split())
 
 
-def main(code: str, fd: int) -> NoReturn:
-    """Load `code` and serve calls on the socket `fd` until the caller closes it."""
+def main(payload: dict[str, Any], fd: int) -> NoReturn:
+    """Load `payload["code"]` and serve calls on the socket `fd` until the caller closes it."""
     server = Server(Channel(fd))
-    status = server.load(code)
+    status = server.load(payload["code"])
     if status is not None:
         program.finish(status)
+    program.stay_on(payload.get("core"))
     server.serve()
     program.finish(0)
 
