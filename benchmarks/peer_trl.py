@@ -30,7 +30,12 @@ class Side:
 
     def __init__(self, name: str, python: str, script: str, arguments: list[str]) -> None:
         self.name = name
-        environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(HERE.parent)}
+        environment = {
+            **os.environ,
+            "HF_HUB_OFFLINE": "1",
+            "OMP_WAIT_POLICY": "PASSIVE",
+            "PYTHONPATH": str(HERE.parent),
+        }
         self.process = subprocess.Popen(
             [python, str(HERE / script), *arguments],
             stdin=subprocess.PIPE,

@@ -6,17 +6,13 @@ import json
 import resource
 import sys
 
-WORDS = (
-    "river engine garden winter letter market bridge silver candle forest window summer planet doctor island".split()
-)
+WORDS = ("river", "engine", "garden", "winter", "letter", "market", "bridge", "silver", "candle", "forest", "window")
 
 
 def prompts(count: int, step: int) -> list[str]:
     """The questions of one step: the same on both sides."""
-    return [
-        f"Write a few sentences about a {WORDS[(step + i) % len(WORDS)]} and a {WORDS[(step + 3 * i + 1) % len(WORDS)]}."
-        for i in range(count)
-    ]
+    pairs = [(WORDS[(step + i) % len(WORDS)], WORDS[(step + 3 * i + 1) % len(WORDS)]) for i in range(count)]
+    return [f"Write a few sentences about a {one} and a {other}." for one, other in pairs]
 
 
 def reward(text: str) -> float:

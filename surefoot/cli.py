@@ -50,7 +50,7 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         code = interrupt.EXIT_CODE
     except typer.TyperException as wrong:
-        wrong.show()
+        getattr(wrong, "show", lambda: errors.print(str(wrong)))()  # usage errors know how to show themselves
         code = 2
     except SurefootError as error:
         errors.print("error:", style="bold red", end=" ")

@@ -49,4 +49,3 @@ class Measure:
             directory=directory,
             heldout=lambda domain, count: self.suite.pools[domain.name].heldout,
         )
-

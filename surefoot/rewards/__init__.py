@@ -1,8 +1,8 @@
 """From what a model wrote to a verdict (right, wrong, ungradable), and from a verdict to a reward.
 
-    with GradingPool(domains, sandbox) as graders:
-        for rollout, verdict in graders.grade(rollouts, tasks):
-            reward = rewarder.score(verdict)
+with GradingPool(domains, sandbox) as graders:
+    for rollout, verdict in graders.grade(rollouts, tasks):
+        reward = rewarder.score(verdict)
 """
 
 from __future__ import annotations

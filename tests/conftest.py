@@ -1,0 +1,8 @@
+"""What all tests share. Waiting torch threads sleep, as in the command line: tests run beside sandboxes."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
