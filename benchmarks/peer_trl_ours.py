@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line sets it; read when torch is imported
 
 import torch
 from peer_trl_common import peak_mb, prompts, reward, say, wait

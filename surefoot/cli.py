@@ -50,7 +50,8 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         code = interrupt.EXIT_CODE
     except typer.TyperException as wrong:
-        getattr(wrong, "show", lambda: errors.print(str(wrong)))()  # usage errors know how to show themselves
+        show = getattr(wrong, "show", None)  # usage errors know how to show themselves
+        errors.print(str(wrong)) if show is None else show()
         code = 2
     except SurefootError as error:
         errors.print("error:", style="bold red", end=" ")
