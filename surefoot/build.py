@@ -13,14 +13,12 @@ import torch
 from surefoot.config import DomainConfig, Recipe, RolloutConfig, SandboxConfig
 from surefoot.domains import TaskPool, build_domain
 from surefoot.models import Decoder, LoadedModel
-from surefoot.models.library import pick_device
+from surefoot.models.compute import pick_device, pick_dtype
 from surefoot.protocols import Domain
 from surefoot.rewards import GradingPool
 from surefoot.rollout import LocalEngine
 from surefoot.sandbox import open_sandbox
 from surefoot.schedule import ProportionalScheduler
-
-DTYPES = {"bfloat16": torch.bfloat16, "float32": torch.float32}
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,8 @@ def engine(model: LoadedModel, decoder: Decoder, rollout: RolloutConfig, version
 
 def compute_copy(decoder: Decoder, dtype: str, device: str) -> Decoder:
     """A copy of the decoder for sampling only, in the compute type, on the device."""
-    return copy.deepcopy(decoder).to(pick_device(device), DTYPES[dtype]).requires_grad_(False)
+    place = pick_device(device)
+    return copy.deepcopy(decoder).to(place, pick_dtype(dtype, place)).requires_grad_(False)
 
 
 def set_threads(wanted: int) -> None:

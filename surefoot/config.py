@@ -102,8 +102,9 @@ class LearnerConfig(Section):
     """Optimiser steps a pass; groups are split among them."""
     token_budget: int = Field(default=2048, ge=64)
     """Most tokens in one forward-backward pass; more are accumulated. Lower it if memory runs out."""
-    dtype: Literal["bfloat16", "float32"] = "bfloat16"
-    """Compute type of matrix products in learner and engine. Master weights and optimiser state are always fp32."""
+    dtype: Literal["auto", "bfloat16", "float32"] = "auto"
+    """Compute type of matrix products in learner and engine; `auto` is bfloat16 where the machine has instructions for
+    it. Master weights and optimiser state are always fp32."""
     checkpoint_activations: bool = False
     """Recompute activations in the backward pass: about a third slower, far less memory for long sequences."""
 

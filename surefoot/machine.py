@@ -50,7 +50,7 @@ def _processor() -> Item:
     found = f"{len(os.sched_getaffinity(0))} cores, {best}, torch {torch.__version__}"
     if amx or bf16:
         return Item("processor", "ok", found)
-    return Item("processor", "warning", found, 'bf16 will be slow here: set learner.dtype = "float32"')
+    return Item("processor", "warning", found, "computes in float32; several times faster on AMX or AVX512-BF16")
 
 
 def _accelerator() -> Item:

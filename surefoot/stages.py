@@ -18,7 +18,7 @@ from surefoot.loop import Run
 from surefoot.measure import Measure
 from surefoot.models import LoadedModel, load_model
 from surefoot.models.chat import answer_tokens, prompt_tokens
-from surefoot.models.library import pick_device
+from surefoot.models.compute import pick_device
 from surefoot.progress import Progress
 from surefoot.recipe import differences, load_recipe
 from surefoot.rewards import Rewarder

@@ -26,6 +26,7 @@ from surefoot.learner.weights import (
     weight_tensors,
 )
 from surefoot.models import Decoder
+from surefoot.models.compute import pick_dtype
 from surefoot.types import Group, UpdateReport
 
 
@@ -59,7 +60,7 @@ class PolicyLearner:
         self.config, self.total_steps, self.temperature = config, total_steps, temperature
         self.longest_sample, self.device = longest_sample, torch.device(device)
         self.loss = find_loss(config.loss)
-        self.weights = MixedWeights(decoder_fp32, getattr(torch, config.dtype), self.device)
+        self.weights = MixedWeights(decoder_fp32, pick_dtype(config.dtype, self.device), self.device)
         self.optimiser = self.weights.optimiser(config.lr, betas=config.betas, weight_decay=config.weight_decay)
         self.reference: Decoder | None = None
         self._version = self._updates = self._optimiser_steps = 0
@@ -83,7 +84,7 @@ class PolicyLearner:
     def reset_reference(self) -> None:
         """Make the present weights the reference of the KL penalty (nothing if there is none)."""
         if self.config.kl > 0:
-            self.reference = cast_copy(self.masters, getattr(torch, self.config.dtype)).requires_grad_(False)
+            self.reference = cast_copy(self.masters, self.compute.embedding.dtype).requires_grad_(False)
 
     def learning_rate(self, update: int) -> float:
         """Of update number `update`, counted from 0: a rise over `warmup_steps`, then constant or linear."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from transformers import AutoTokenizer
 
 from surefoot.errors import ModelError
@@ -94,10 +93,3 @@ def _from_hub(name: str) -> Path:
             f"model {name!r}: {why}",
             fix=f"use {EMBEDDED!r} (embedded), 'tiny', or the path of a Hugging Face model directory",
         ) from failed
-
-
-def pick_device(wanted: str) -> torch.device:
-    """The torch device for a recipe's `device`."""
-    if wanted == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(wanted)

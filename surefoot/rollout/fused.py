@@ -1,4 +1,4 @@
-"""The decoder for bfloat16 on the CPU: packed matrix products with one fused C kernel between each two.
+"""The decoder on the CPU: packed matrix products with one fused C kernel between each two.
 
 The same network as `surefoot.models.decoder`, and tested equal to it, but no tensor is read or written more often than
 it must be: residual sum and norm in one pass; rotary embedding, cache append and attention in one; sampling in one.
@@ -34,10 +34,10 @@ class FusedRunner:
 
     @staticmethod
     def fits(decoder: Decoder) -> bool:
-        """Whether the kernels can run this decoder: bfloat16, on the CPU, of even enough widths."""
+        """Whether packed products and kernels can run this decoder: on the CPU, of even enough widths."""
         c, weights = decoder.config, decoder.embedding
-        widths = (c.width, c.mlp, c.head_dim)
-        return weights.dtype == torch.bfloat16 and weights.device.type == "cpu" and not any(w % 16 for w in widths)
+        even = not any(width % 16 for width in (c.width, c.mlp, c.head_dim))
+        return even and weights.device.type == "cpu" and _can_pack(weights.dtype)
 
     @torch.inference_mode()
     def refresh(self) -> None:
@@ -100,6 +100,12 @@ class _PackedLayer:
         self.gate_up, self.down = _Product(layer.gate_up, None, rows), _Product(layer.down, None, rows)
 
 
+def _can_pack(dtype: torch.dtype) -> bool:
+    if dtype == torch.bfloat16:
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return dtype == torch.float32 and torch.backends.mkldnn.is_available()
+
+
 def _layers(decoder: Decoder) -> list[Layer]:
     return [layer for layer in decoder.layers if isinstance(layer, Layer)]
 
@@ -110,7 +116,7 @@ class _Encoding:
     def __init__(self, decoder: Decoder, lengths: list[int], positions: Tensor, kept: Sequence[Tensor]) -> None:
         self.config, self.layers, self.lengths, self.kept = decoder.config, _layers(decoder), lengths, kept
         self.attend = CausalAttention(lengths)
-        self.cos, self.sin = decoder.angles(positions, torch.bfloat16)
+        self.cos, self.sin = decoder.angles(positions, decoder.embedding.dtype)
 
     def __call__(self, layer: int, qkv: Tensor) -> Tensor:
         c, norms = self.config, self.layers[layer]
@@ -128,11 +134,11 @@ class _Encoding:
 def pack(kv: Tensor, keys: Tensor, values: Tensor) -> None:
     """Write keys and values [kv_heads, P, D] into kv [2, kv_heads, P rounded up, D] in the order of `kernels.c`."""
     _, heads, room, width = kv.shape
-    count = keys.shape[1]
-    padded = F.pad(keys, (0, 0, 0, room - count)).view(heads, room // BLOCK, BLOCK, width // 2, 2)
-    kv[0].view(heads, room // BLOCK, width // 2, BLOCK, 2).copy_(padded.transpose(2, 3))
-    padded = F.pad(values, (0, 0, 0, room - count)).view(heads, room // 2, 2, width)
-    kv[1].view(heads, room // 2, width, 2).copy_(padded.transpose(2, 3))
+    count, pair = keys.shape[1], 4 // kv.element_size()
+    padded = F.pad(keys, (0, 0, 0, room - count)).view(heads, room // BLOCK, BLOCK, width // pair, pair)
+    kv[0].view(heads, room // BLOCK, width // pair, BLOCK, pair).copy_(padded.transpose(2, 3))
+    padded = F.pad(values, (0, 0, 0, room - count)).view(heads, room // pair, pair, width)
+    kv[1].view(heads, room // pair, width, pair).copy_(padded.transpose(2, 3))
 
 
 class _Decoding:
@@ -146,8 +152,8 @@ class _Decoding:
         self.norms = [tuple(map(_address, (layer.q_norm, layer.k_norm))) for layer in _layers(decoder)]
         self.lengths = torch.tensor([prefix.length for prefix in prefixes])  # [n]
         self.addresses = torch.tensor([prefix.kv.data_ptr() for prefix in prefixes])  # [n]
-        # Rounded to bfloat16 as in the decoder, so that engine and learner turn by the very same angles.
-        angles = decoder.angles(written + self.lengths, torch.bfloat16)  # [n, 1, D] each
+        # Rounded as in the decoder, so that engine and learner turn by the very same angles.
+        angles = decoder.angles(written + self.lengths, decoder.embedding.dtype)  # [n, 1, D] each
         self.cos, self.sin = (angle.float().contiguous() for angle in angles)
         strides = slots.kv.stride()
         self.shape = Shape(len(prefixes), c.heads, c.kv_heads, c.head_dim, 0, strides[2], strides[3], c.eps)

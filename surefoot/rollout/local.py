@@ -237,7 +237,7 @@ class _Batch:
 
 def _runner(decoder: Decoder, rows: int) -> Runner:
     """The fastest runner that this decoder can have on this machine."""
-    if FusedRunner.fits(decoder) and (compiled := kernels()) is not None:
+    if FusedRunner.fits(decoder) and (compiled := kernels(decoder.embedding.dtype)) is not None:
         return FusedRunner(decoder, compiled, rows)
     return TorchRunner(decoder)
 

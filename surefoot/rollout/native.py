@@ -23,6 +23,7 @@ from surefoot.models.library import cache_directory
 
 SOURCE = Path(__file__).with_name("kernels.c")
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-w")
+VARIANTS: dict[torch.dtype, tuple[str, ...]] = {torch.bfloat16: (), torch.float32: ("-DSINGLE",)}
 
 
 class Shape(ctypes.Structure):
@@ -35,29 +36,29 @@ class Shape(ctypes.Structure):
 
 
 @cache
-def kernels() -> Kernels | None:
-    """The kernels of this machine; None where they are switched off or cannot be compiled."""
-    if os.environ.get("SUREFOOT_NATIVE", "1") == "0":
+def kernels(dtype: torch.dtype) -> Kernels | None:
+    """The kernels of this machine for bfloat16 or float32; None where switched off or impossible to compile."""
+    if os.environ.get("SUREFOOT_NATIVE", "1") == "0" or dtype not in VARIANTS:
         return None
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         return None
     try:
-        return Kernels(ctypes.CDLL(str(_library(compiler))))
+        return Kernels(ctypes.CDLL(str(_library(compiler, VARIANTS[dtype]))))
     except (OSError, subprocess.CalledProcessError, subprocess.TimeoutExpired):
         return None
 
 
-def _library(compiler: str) -> Path:
-    """Path of the compiled kernels; the name says for which source and which CPU."""
-    about = SOURCE.read_bytes() + " ".join((*FLAGS, compiler, platform.machine(), _cpu_features())).encode()
+def _library(compiler: str, variant: tuple[str, ...]) -> Path:
+    """Path of the compiled kernels; the name says for which source, which type and which CPU."""
+    about = SOURCE.read_bytes() + " ".join((*FLAGS, *variant, compiler, platform.machine(), _cpu_features())).encode()
     directory = cache_directory() / "kernels"
     target = directory / f"rollout-{hashlib.sha256(about).hexdigest()[:16]}.so"
     if not target.is_file():
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=directory) as scratch:
             made = Path(scratch) / "kernels.so"
-            command = [compiler, *FLAGS, str(SOURCE), "-o", str(made), "-lm"]
+            command = [compiler, *FLAGS, *variant, str(SOURCE), "-o", str(made), "-lm"]
             subprocess.run(command, check=True, capture_output=True, timeout=120)
             made.replace(target)  # in one step, so that no other process loads half a file
     return target
@@ -73,7 +74,7 @@ def _cpu_features() -> str:
 
 
 class Kernels:
-    """Typed calls into the compiled library, on contiguous bfloat16 tensors on the CPU."""
+    """Typed calls into the compiled library, on contiguous CPU tensors of the type they were compiled for."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         pointer, count, real = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float

@@ -13,7 +13,7 @@ from surefoot.errors import DataError, ResourceError
 from surefoot.models.chat import prompt_tokens
 from surefoot.models.library import LoadedModel
 from surefoot.protocols import Engine
-from surefoot.rollout.runner import TorchRunner
+from surefoot.rollout.runner import Runner
 from surefoot.types import Rollout, Sampling, Turn, dump, load, stable_seed
 
 DRAWS = [draw("a", 5, 9), draw("bb", 3, 14), draw("ccc", 1, 6), draw("dddd", 4, 20)]
@@ -85,14 +85,15 @@ def test_a_shared_prefix_gives_the_same_samples_as_prompts_of_their_own(tiny: Lo
 
 def test_prompts_are_encoded_in_chunks_and_once_a_group(tiny: LoadedModel) -> None:
     encoded: list[int] = []
-    encode = TorchRunner.encode
+    runner = type(engine(tiny).runner)
+    encode = runner.encode
 
-    def counting(self: TorchRunner, prompts: list[tuple[int, ...]]) -> object:
+    def counting(self: Runner, prompts: list[tuple[int, ...]]) -> object:
         encoded.append(len(prompts))
         return encode(self, prompts)
 
     whole = run(engine(tiny), DRAWS)
-    with mock.patch.object(TorchRunner, "encode", counting), mock.patch("surefoot.rollout.local.PREFILL_TOKENS", 90):
+    with mock.patch.object(runner, "encode", counting), mock.patch("surefoot.rollout.local.PREFILL_TOKENS", 90):
         same_samples(run(engine(tiny), DRAWS), whole)
     assert sum(encoded) == len(DRAWS) and len(encoded) > 1
 
@@ -152,7 +153,7 @@ def test_a_long_prompt_is_refused_by_the_name_of_its_task(tiny: LoadedModel) -> 
 
 def test_running_out_of_memory_says_what_to_lower(tiny: LoadedModel) -> None:
     with (
-        mock.patch.object(TorchRunner, "decode", side_effect=torch.OutOfMemoryError("no memory")),
+        mock.patch.object(type(engine(tiny).runner), "decode", side_effect=torch.OutOfMemoryError("no memory")),
         pytest.raises(ResourceError, match=r"rollout\.batch"),
     ):
         list(engine(tiny).rollout(DRAWS, Sampling()))
