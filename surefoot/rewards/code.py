@@ -10,6 +10,9 @@ What `Task.checks` holds decides how:
 - `stdin`: `{"io": [{"input": text, "output": text, "hidden": bool}]}`; the words printed are compared, `compare` may
   name another comparison.
 
+`generated` holds further cases as `adversarial.strengthen` makes them, in the form of `calls`. Those of the dimension
+`correctness` decide with the others; those of `robustness` are run for right answers only, and give that dimension.
+
 `prefix` is source put before the solution (HumanEval's prompt; complete by itself), `setup` before the tests.
 """
 
@@ -58,9 +61,40 @@ class CodeGrader:
             return Verdict("wrong", checks=(Check("code found", False, "no code"),), reason="no code")
         try:
             checks, executions = self._run(task.checks, code, sandbox)
+            if task.checks.get("generated") and all(execution.outcome == "ok" for execution in executions):
+                found, further = self._generated(task.checks, code, sandbox, "correctness")
+                checks, executions = checks + found, executions + further
+            verdict = verdict_of(checks, executions)
+            if task.checks.get("generated") and verdict.grade == "right":
+                verdict = self._robustness(task.checks, code, sandbox, verdict)
         except (SandboxError, GraderError) as error:
             return Verdict("ungradable", reason=str(error), seconds=time.monotonic() - began)
-        return replace(verdict_of(checks, executions), seconds=time.monotonic() - began)
+        return replace(verdict, seconds=time.monotonic() - began)
+
+    def _generated(self, checks: Mapping[str, Any], code: str, sandbox: Sandbox, dimension: str) -> Judged:
+        generated = checks["generated"]
+        try:
+            cases = [case for case in generated["cases"] if case.get("dimension", "correctness") == dimension]
+            source = f"{checks['prefix']}\n{code}" if checks.get("prefix") else code
+            if not cases:
+                return [], []
+            lax = style_of(checks) != "calls"
+            found, executions = self._calls({**generated, "cases": cases}, source, sandbox, truth_is_number=lax)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise GraderError(f"the task's generated tests are malformed ({type(error).__name__}: {error})") from error
+        return [replace(check, name=f"generated {check.name}", dimension=dimension) for check in found], executions
+
+    def _robustness(self, checks: Mapping[str, Any], code: str, sandbox: Sandbox, verdict: Verdict) -> Verdict:
+        """The verdict with the share of adversarial tests passed, which cannot make a right answer wrong."""
+        found, executions = self._generated(checks, code, sandbox, "robustness")
+        if not found or any(execution.outcome == "sandbox_error" for execution in executions):
+            return verdict
+        return replace(
+            verdict,
+            checks=(*verdict.checks, *found),
+            executions=(*verdict.executions, *executions),
+            dimensions={**verdict.dimensions, "robustness": _share(found)},
+        )
 
     def _run(self, checks: Mapping[str, Any], code: str, sandbox: Sandbox) -> Judged:
         style = style_of(checks) if self.style == "auto" else self.style
@@ -74,11 +108,13 @@ class CodeGrader:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise GraderError(f"the task's tests are malformed ({type(error).__name__}: {error})") from error
 
-    def _calls(self, checks: Mapping[str, Any], code: str, sandbox: Sandbox) -> Judged:
+    def _calls(
+        self, checks: Mapping[str, Any], code: str, sandbox: Sandbox, *, truth_is_number: bool = False
+    ) -> Judged:
         name, cases = checks["function"], checks["cases"]
         calls = [Call(name, tuple(case["args"]), case.get("kwargs", {})) for case in cases]
         results, execution = sandbox.call(code, calls, image=self.image, limits=self.limits)
-        return _compare(name, cases, results, execution), [execution]
+        return _compare(name, cases, results, execution, truth_is_number), [execution]
 
     def _judge(self, checks: Mapping[str, Any], code: str, sandbox: Sandbox, *, check: bool) -> Judged:
         tests = checks["tests"]
@@ -155,25 +191,29 @@ def _gap(checks: Sequence[Check]) -> tuple[Finding, ...]:
 
 
 def _compare(
-    function: str, cases: Sequence[Mapping[str, Any]], results: Sequence[CallResult], execution: Execution
+    function: str,
+    cases: Sequence[Mapping[str, Any]],
+    results: Sequence[CallResult],
+    execution: Execution,
+    truth_is_number: bool,
 ) -> list[Check]:
     checks = []
     for number, case in enumerate(cases):
         if number >= len(results):
             checks.append(_not_run(number, case, execution))
             continue
-        trouble = _trouble(case, results[number])
+        trouble = _trouble(case, results[number], truth_is_number)
         called = f"{function}({', '.join(shown(arg) for arg in case['args'])})"
         evidence = _cut(f"{called[:120]} {trouble}") if trouble else ""
         checks.append(Check(_name(number, case), not trouble, evidence, bool(case.get("hidden", True))))
     return checks
 
 
-def _trouble(case: Mapping[str, Any], result: CallResult) -> str:
+def _trouble(case: Mapping[str, Any], result: CallResult, truth_is_number: bool = False) -> str:
     """What is wrong with the result of a case; empty if nothing is."""
     if result.error is not None:
         return f"raised {result.error}"
-    if not same(result.value, case["expected"]):
+    if not same(result.value, case["expected"], truth_is_number=truth_is_number):
         return f"gave {shown(result.value)}, expected {shown(case['expected'])}"
     if "after" in case:
         after = tuple(case["args"]) if result.args_after is None else result.args_after

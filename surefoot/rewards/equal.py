@@ -16,8 +16,13 @@ RELATIVE = 1e-6
 ABSOLUTE = 1e-9
 
 
-def same(given: Any, expected: Any) -> bool:
-    """Whether `given` is the value `expected`; containers must be of the same kind and hold the same values."""
+def same(given: Any, expected: Any, *, truth_is_number: bool = False) -> bool:
+    """Whether `given` is the value `expected`; containers must be of the same kind and hold the same values.
+
+    With `truth_is_number`, `True` is 1 as it is to Python, for tests that were written with `==`.
+    """
+    if truth_is_number:
+        given, expected = _numbered(given), _numbered(expected)
     if isinstance(given, bool) != isinstance(expected, bool):
         return False
     if isinstance(expected, float) and isinstance(given, (int, float)):
@@ -41,6 +46,20 @@ def shown(value: Any) -> str:
         return _SHORT.repr(value)
     except (ValueError, RecursionError, MemoryError):
         return f"<{type(value).__name__} too large to show>"
+
+
+def _numbered(value: Any) -> Any:
+    """The value with truth values as numbers; too deep a value stays as it is."""
+    if isinstance(value, bool):
+        return int(value)
+    try:
+        if type(value) in (list, tuple, set, frozenset):
+            return type(value)(_numbered(item) for item in value)
+        if type(value) is dict:
+            return {_numbered(key): _numbered(item) for key, item in value.items()}
+    except RecursionError:
+        pass
+    return value
 
 
 def _same_mapping(given: Any, expected: Mapping[Any, Any]) -> bool:
