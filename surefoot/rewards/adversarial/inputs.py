@@ -227,7 +227,7 @@ def _drawn(seeds: Sequence[Args], random: Random, count: int) -> list[Args]:
     from hypothesis import strategies as st
 
     widths = {len(args) for args in seeds}
-    if len(widths) != 1 or not any(widths):
+    if len(widths) != 1 or not any(widths) or count < 1:
         return []
     found: list[Args] = []
     strategy = st.tuples(*(strategy_for(learn(column)) for column in zip(*seeds, strict=True)))
