@@ -1,10 +1,10 @@
 """Generated tests on HumanEval: how many faulty programs the published tests accept and the generated ones refuse.
 
-For each problem, tests are made from the canonical solution (`surefoot.rewards.adversarial`), chosen with half
-of its mutants and measured with the other half, which took no part in the choice. A mutant that neither the published tests, nor the
-generated ones, nor any of the other inputs that were tried tells from the canonical solution may be equivalent to it;
-scores are over the others (`all`: over all). A mutant that the published tests accept and some input tells apart is
-"plausible but wrong". Independent right solutions, written to rely on what each problem promises (positive numbers,
+For each problem, tests are made from the canonical solution (`surefoot.rewards.adversarial`), chosen with half of its
+mutants and measured with the other half, which took no part in the choice. A mutant that neither the published tests,
+nor the generated ones, nor any of the other inputs that were tried tells from the canonical solution may be equivalent
+to it; scores are over the others (`all`: over all). A mutant that the published tests accept and some input tells apart
+is "plausible but wrong". Independent right solutions, written to rely on what each problem promises (positive numbers,
 lists that are not empty), must all stay right; so must the canonical ones.
 
 Run: python benchmarks/adversarial_tests.py [--quick] [--data HumanEval.jsonl.gz]

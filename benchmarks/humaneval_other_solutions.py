@@ -3,7 +3,7 @@
 Each relies on what its problem promises and goes wrong, or runs for ever, outside of it: they show whether generated
 tests hold invalid inputs against right solutions. Two functions of one name are two solutions.
 """
-# ruff: noqa: F811, E741
+# ruff: noqa: F811, E741, RET503
 
 
 def truncate_number(number):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -207,6 +208,31 @@ def check_domain(
         console.print(f"problem: {problem}", style="red", highlight=False, markup=False)
     if report.problems:
         raise typer.Exit(1)
+
+
+@domains_app.command("strengthen")
+def strengthen_domain(
+    file: Annotated[
+        Path, typer.Argument(help="Code tasks with reference solutions (JSONL, Parquet; HumanEval, MBPP).")
+    ],
+    out: Annotated[Path, typer.Option(help="The same rows with generated tests, as JSON lines.")],
+    seed: Annotated[int, typer.Option(help="Other tests for another seed.")] = 0,
+) -> None:
+    """Generate hidden and adversarial tests for code tasks from their reference solutions, run in the sandbox."""
+    from surefoot.domains.strengthening import row_of, strengthen_file
+    from surefoot.rewards.adversarial import Settings
+    from surefoot.sandbox import open_sandbox
+    from surefoot.store.atomic import write_text
+
+    lines: list[str] = []
+    with open_sandbox() as sandbox:
+        for number, line in enumerate(strengthen_file(file, sandbox, Settings(seed=seed)), 1):
+            made = line.made
+            found = made.skipped or f"{len(made.hidden)} hidden, {len(made.adversarial)} adversarial tests"
+            console.print(f"{number:5} {made.function:28.28} {found}", highlight=False, markup=False)
+            lines.append(json.dumps(row_of(line), ensure_ascii=False))
+    write_text(out, "\n".join(lines) + "\n")
+    console.print(f"written: {out}", highlight=False)
 
 
 @config_app.command("explain")

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surefoot.errors import DataError
+from surefoot.sandbox.inside import codec
 from surefoot.types import Message
 
 Row = Mapping[str, Any]
 
 CODE_REQUEST = "Complete this Python function. Reply with the whole function in one code block."
 PROMPTS = ("question", "prompt", "problem", "input", "instruction")
+GENERATED = "generated_tests"
+"""Column of the tests that `surefoot domains strengthen` makes."""
 ANSWERS = ("answer", "target", "output", "label")
 
 
@@ -120,6 +123,8 @@ class Format:
             if not isinstance(entry, str) or not entry.strip().isidentifier():
                 raise _missing("name of the function", self.entry_point, entry, row, place)
             checks["entry"] = _tested(entry.strip(), str(tests))
+        if row.get(GENERATED):
+            checks["generated"] = _generated(row[GENERATED], place)
         return checks
 
 
@@ -174,6 +179,15 @@ def _chat(value: list[Any], place: str, name: str) -> tuple[Message, ...]:
     if not turns or turns[-1]["role"] != "user":
         raise DataError(f"{name!r} must end with a message of the user", where=place)
     return tuple(turns)
+
+
+def _generated(text: Any, place: str) -> Any:
+    """The generated tests of a row. Raises DataError if they are not what `surefoot domains strengthen` wrote."""
+    try:
+        return codec.decode(codec.loads(str(text).encode()))
+    except ValueError as error:
+        fix = "make them again: surefoot domains strengthen"
+        raise DataError(f"{GENERATED!r} cannot be read: {error}", where=place, fix=fix) from None
 
 
 def _tested(entry: str, tests: str) -> str:

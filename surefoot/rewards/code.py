@@ -82,7 +82,8 @@ class CodeGrader:
             found, executions = self._calls({**generated, "cases": cases}, source, sandbox, truth_is_number=lax)
         except (KeyError, TypeError, AttributeError) as error:
             raise GraderError(f"the task's generated tests are malformed ({type(error).__name__}: {error})") from error
-        return [replace(check, name=f"generated {check.name}", dimension=dimension) for check in found], executions
+        kind = "generated" if dimension == "correctness" else "adversarial"
+        return [replace(c, name=f"{kind} {n}", dimension=dimension) for n, c in enumerate(found)], executions
 
     def _robustness(self, checks: Mapping[str, Any], code: str, sandbox: Sandbox, verdict: Verdict) -> Verdict:
         """The verdict with the share of adversarial tests passed, which cannot make a right answer wrong."""
