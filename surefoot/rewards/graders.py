@@ -63,6 +63,12 @@ def _constraints(extract: str | None) -> Grader:
     return ConstraintGrader(extract or "whole")
 
 
+def _calls(extract: str | None) -> Grader:
+    from surefoot.rewards.function_calls import FunctionCallGrader
+
+    return FunctionCallGrader(extract or "whole")
+
+
 GRADERS: dict[str, Callable[[str | None], Grader]] = {
     "exact": _exact,
     "choice": _choice,
@@ -70,4 +76,5 @@ GRADERS: dict[str, Callable[[str | None], Grader]] = {
     "math": _math,
     "code": _code,
     "constraints": _constraints,
+    "function_calls": _calls,
 }

@@ -27,13 +27,13 @@ from surefoot.types import stable_seed
 class Settings:
     """How much to make and to keep."""
 
-    mutated: int = 160
+    mutated: int = 240
     """Mutated inputs to try."""
-    drawn: int = 80
+    drawn: int = 120
     """Inputs to draw from Hypothesis."""
-    hidden: int = 30
+    hidden: int = 60
     """Most hidden tests to keep."""
-    adversarial: int = 15
+    adversarial: int = 30
     """Most adversarial tests to keep."""
     mutants: int = 24
     """Mutants of the reference that tests are chosen by."""
