@@ -154,6 +154,9 @@ class RewardConfig(Section):
     `bonus_cap` in sum."""
     bonus_cap: float = Field(default=0.2, ge=0, le=1)
     """Most that all bonuses together can add to a right answer's 1."""
+    normalise: Literal["group", "none"] = "group"
+    """`group`: each bonus dimension is brought to one scale among the right answers of a group before it is weighted
+    (decoupled normalisation, GDPO, arXiv 2601.05242), so that none drowns another; `none`: as measured."""
 
 
 class ScheduleConfig(Section):

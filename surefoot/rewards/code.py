@@ -20,13 +20,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from surefoot.errors import GraderError, SandboxError
 from surefoot.protocols import Call, CallResult, Limits, Program, Sandbox
+from surefoot.rewards.efficiency import efficiency
 from surefoot.rewards.equal import same, shown
 from surefoot.rewards.extract import extract
+from surefoot.rewards.memory import Memory
 from surefoot.sandbox.compare import same_output
 from surefoot.types import Check, Execution, Finding, Rollout, Task, Verdict
 
@@ -53,6 +55,10 @@ class CodeGrader:
     image: str = "python"
     limits: Limits = DEFAULT_LIMITS
     extract: str = "code"
+    efficiency: bool = False
+    """Give right answers the dimension `efficiency`: cost beside that of the reference solution (`metadata["answer"]`),
+    which is run on the same tests, once a task."""
+    costs: Memory[tuple[Execution, ...]] = field(default_factory=lambda: Memory(1000), compare=False, repr=False)
 
     def grade(self, task: Task, rollout: Rollout, sandbox: Sandbox) -> Verdict:
         began = time.monotonic()
@@ -65,6 +71,8 @@ class CodeGrader:
                 found, further = self._generated(task.checks, code, sandbox, "correctness")
                 checks, executions = checks + found, executions + further
             verdict = verdict_of(checks, executions)
+            if self.efficiency and verdict.grade == "right":
+                verdict = self._efficiency(task, sandbox, verdict)
             if task.checks.get("generated") and verdict.grade == "right":
                 verdict = self._robustness(task.checks, code, sandbox, verdict)
         except (SandboxError, GraderError) as error:
@@ -96,6 +104,23 @@ class CodeGrader:
             executions=(*verdict.executions, *executions),
             dimensions={**verdict.dimensions, "robustness": _share(found)},
         )
+
+    def _efficiency(self, task: Task, sandbox: Sandbox, verdict: Verdict) -> Verdict:
+        answer = task.metadata.get("answer")
+        if not isinstance(answer, str) or (reference := extract(answer, "code")) is None:
+            return verdict
+
+        def measured() -> tuple[Execution, ...]:
+            found = self._run(task.checks, reference, sandbox)[1]
+            if task.checks.get("generated"):
+                found = found + self._generated(task.checks, reference, sandbox, "correctness")[1]
+            return tuple(found)
+
+        costs = self.costs.get((task.domain, task.id, task.prompt_hash), measured)
+        if any(execution.outcome != "ok" for execution in costs):
+            return verdict
+        measure = efficiency(verdict.executions, costs)
+        return replace(verdict, dimensions={**verdict.dimensions, "efficiency": measure})
 
     def _run(self, checks: Mapping[str, Any], code: str, sandbox: Sandbox) -> Judged:
         style = style_of(checks) if self.style == "auto" else self.style

@@ -5,12 +5,18 @@
     ungradable  not valid: takes no part in advantages or loss
 
 So no combination of dimensions lifts a wrong answer to a right one.
+
+Bonus dimensions have scales of their own: readability may lie between 0.8 and 0.9 where efficiency goes from 0 to 1,
+and the sum would be about efficiency alone. In a group, each is therefore normalised for itself among the right answers
+before it is weighted, after GDPO's decoupled normalisation (arXiv 2601.05242); here the standard score is also mapped
+to [0, 1], so that bonuses stay bounded.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import statistics
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from surefoot.config import RewardConfig
@@ -19,6 +25,10 @@ from surefoot.types import Group, Reward, Verdict
 
 PARTIAL_CEILING = 0.5
 """What a wrong answer that passes nearly all its checks is worth."""
+
+
+SPREAD_FLOOR = 0.05
+"""Standard deviation of a dimension among right answers below which it is taken for noise."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +61,15 @@ class Rewarder:
         return tuple(self.score(verdict) for verdict in verdicts)
 
     def score_group(self, group: Group) -> Group:
-        """The group with a reward for each of its verdicts."""
-        return replace(group, rewards=self.score_all(group.verdicts))
+        """The group with a reward for each of its verdicts, bonuses normalised as the recipe says."""
+        if self.config.normalise == "none" or not self.config.weights:
+            return replace(group, rewards=self.score_all(group.verdicts))
+        levelled = _levelled(group.verdicts, tuple(self.config.weights))
+        rewards = tuple(
+            replace(self.score(level), dimensions=self.score(verdict).dimensions)
+            for level, verdict in zip(levelled, group.verdicts, strict=True)
+        )
+        return replace(group, rewards=rewards)
 
     def _bonus(self, verdict: Verdict) -> float:
         """Sum of weight x dimension, scaled down if need be so that full marks in all of them earn `bonus_cap`."""
@@ -62,6 +79,28 @@ class Rewarder:
             return 0.0
         earned = math.fsum(w / total * _unit(verdict.dimensions.get(name, 0.0)) for name, w in weights.items())
         return min(self.config.bonus_cap, total) * min(1.0, earned)
+
+
+def _levelled(verdicts: Sequence[Verdict], names: Sequence[str]) -> tuple[Verdict, ...]:
+    """The verdicts with each dimension as its place among the right answers, 0.5 for the mean of them.
+
+    A standard score of n values is at most (n - 1) / sqrt(n), which is mapped to 1. Differences below `SPREAD_FLOOR`
+    are not blown up: what is nearly equal stays nearly equal.
+    """
+    right = [verdict for verdict in verdicts if verdict.grade == "right"]
+    if len(right) < 2:
+        return tuple(verdicts)
+    level: dict[str, tuple[float, float]] = {}
+    for name in names:
+        values = [_unit(verdict.dimensions.get(name, 0.0)) for verdict in right]
+        spread = max(statistics.stdev(values), SPREAD_FLOOR)
+        level[name] = statistics.fmean(values), 2 * spread * (len(values) - 1) / math.sqrt(len(values))
+
+    def place(verdict: Verdict, name: str) -> float:
+        mean, width = level[name]
+        return _unit(0.5 + (_unit(verdict.dimensions.get(name, 0.0)) - mean) / width)
+
+    return tuple(replace(v, dimensions={n: place(v, n) for n in names}) if v.grade == "right" else v for v in verdicts)
 
 
 def _unit(value: float) -> float:

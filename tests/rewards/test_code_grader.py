@@ -211,3 +211,19 @@ def test_a_fault_of_the_sandbox_is_ungradable(how: str, checks: dict[str, Any]) 
 def test_data_beyond_what_can_be_sent_is_ungradable(sandbox: Sandbox) -> None:
     checks = {"function": "f", "cases": [{"args": [object()], "expected": 1}]}
     assert grade("def f(x):\n    return 1", checks, sandbox).grade == "ungradable"
+
+
+def test_efficiency_is_cost_beside_the_reference_and_for_right_answers_only(sandbox: Sandbox) -> None:
+    grader = CodeGrader(efficiency=True)
+    task = Task("e", "code", (), SUM_EVEN, metadata={"answer": f"```python\n{GOOD}\n```"})
+
+    def measured(code: str) -> Verdict:
+        text = f"```python\n{code}\n```"
+        return grader.grade(task, Rollout("e", "code", 0, (), (), (), text, "stop"), sandbox)
+
+    assert measured(GOOD).dimensions["efficiency"] > 0.9
+    padded = f"{GOOD}\n" + "# as fast as can be\n" * 50
+    assert measured(padded).dimensions["efficiency"] <= 1.0
+    waste = GOOD.replace("    return", "    for _ in range(2_000_000): pass\n    return")
+    assert measured(waste).dimensions["efficiency"] < 0.7
+    assert measured("def sum_even(numbers):\n    return 2").dimensions == {}

@@ -94,3 +94,44 @@ def test_a_group_gets_a_reward_for_each_verdict():
 def test_a_weight_that_is_no_number_is_refused(weight):
     with pytest.raises(ConfigError, match="format"):
         Rewarder(RewardConfig(weights={"format": weight}))
+
+
+verdict_lists = st.lists(
+    st.tuples(st.booleans(), st.dictionaries(names, any_number, max_size=4)), min_size=1, max_size=8
+).map(lambda rows: tuple(right(dimensions=d) if good else Verdict("wrong", 0.5, dimensions=d) for good, d in rows))
+
+
+def grouped(config, verdicts):
+    return Rewarder(config).score_group(Group(Task("t", "d", ()), (), tuple(verdicts))).rewards
+
+
+@given(configs, verdict_lists)
+def test_in_a_group_no_wrong_answer_reaches_a_right_one(config, verdicts):
+    for verdict, reward in zip(verdicts, grouped(config, verdicts), strict=True):
+        low, high = (1.0, 1.0 + config.bonus_cap) if verdict.grade == "right" else (0.0, PARTIAL_CEILING)
+        assert low <= reward.value <= high + 1e-12
+
+
+@given(configs, st.lists(st.floats(0, 1), min_size=2, max_size=8), names, st.floats(0, 1))
+def test_in_a_group_more_of_a_dimension_never_costs(config, values, name, rise):
+    def first(value):
+        return grouped(config, [right(dimensions={name: v}) for v in (value, *values[1:])])[0].value
+
+    assert first(values[0]) <= first(values[0] + (1 - values[0]) * rise) + 1e-9
+
+
+def test_in_a_group_a_narrow_scale_counts_as_much_as_a_wide_one():
+    rows = [(0.8, 1.0), (0.9, 0.0), (0.8, 0.0), (0.9, 1.0)]  # readability within a tenth, efficiency over all of it
+    verdicts = [right(dimensions={"readability": a, "efficiency": b}) for a, b in rows]
+    weights = {"readability": 0.1, "efficiency": 0.1}
+    wide, narrow, none, both = (r.value for r in grouped(RewardConfig(weights=weights), verdicts))
+    assert none < narrow < both and wide == pytest.approx(narrow)
+    plain = RewardConfig(weights=weights, normalise="none")
+    wide, narrow, _, _ = (r.value for r in grouped(plain, verdicts))
+    assert wide - narrow > 0.08
+
+
+def test_in_a_group_noise_is_not_blown_up():
+    verdicts = [right(dimensions={"efficiency": 0.9 + d}) for d in (0.0, 0.001, 0.0005)]
+    values = [r.value for r in grouped(RewardConfig(weights={"efficiency": 0.2}), verdicts)]
+    assert max(values) - min(values) < 0.002

@@ -84,7 +84,8 @@ def _is(value: Any, kind: type) -> bool:
 
 def _shape(kind: type, examples: list[Any]) -> Shape:
     if kind in NUMBERS:
-        return Shape(kind, min(examples), max(examples), facts=_facts(examples))
+        finite = [value for value in examples if _finite(value)] or [0]
+        return Shape(kind, min(finite), max(finite), facts=_facts(examples))
     if kind not in (str, list, tuple, dict, set, frozenset):
         return Shape(kind)
     sizes = [len(value) for value in examples]
@@ -110,7 +111,7 @@ def _fits(shape: Shape, value: Any) -> bool:
         return False
     if shape.kind in NUMBERS:
         limit = max(ROOM * abs(shape.low), ROOM * abs(shape.high), 10)
-        return bool(math.isfinite(value) and abs(value) <= limit)
+        return _finite(value) and bool(abs(value) <= limit)
     if not isinstance(value, (str, list, tuple, dict, set, frozenset)):
         return True
     if not min(shape.low, 1) <= len(value) <= max(ROOM * shape.high, 4) or (shape.places and len(value) != shape.low):
@@ -122,6 +123,10 @@ def _fits(shape: Shape, value: Any) -> bool:
     if shape.places:
         return all(admits(place, item) for place, item in zip(shape.places, value, strict=True))
     return all(admits(shape.items, item) for item in value)
+
+
+def _finite(value: float) -> bool:
+    return isinstance(value, int) or math.isfinite(value)
 
 
 def _facts(examples: Sequence[Any]) -> frozenset[str]:
