@@ -28,7 +28,7 @@ class DomainConfig(Section):
     """Arguments of the source: difficulty settings of a generator, field mapping of a file."""
     grader: str | None = None
     """Name of the grader (`exact`, `choice`, `number`, `math`, `code`, `constraints`,
-    `function_calls`) or `path.py:function`; None
+    `function_calls`, `ifeval`) or `path.py:function`; None
     for the source's own."""
     extract: Literal["whole", "first_line", "last_line", "last_number", "tag", "boxed", "code"] | None = None
     """How the answer is found in what the model wrote; None for the source's own way. `tag` means

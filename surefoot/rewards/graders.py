@@ -69,6 +69,12 @@ def _calls(extract: str | None) -> Grader:
     return FunctionCallGrader(extract or "whole")
 
 
+def _ifeval(extract: str | None) -> Grader:
+    from surefoot.rewards.ifeval_grader import IFEvalGrader
+
+    return IFEvalGrader(extract or "whole")
+
+
 GRADERS: dict[str, Callable[[str | None], Grader]] = {
     "exact": _exact,
     "choice": _choice,
@@ -77,4 +83,5 @@ GRADERS: dict[str, Callable[[str | None], Grader]] = {
     "code": _code,
     "constraints": _constraints,
     "function_calls": _calls,
+    "ifeval": _ifeval,
 }
