@@ -28,6 +28,7 @@ from surefoot.protocols import Call, CallResult, Limits, Program, Sandbox
 from surefoot.rewards.efficiency import efficiency
 from surefoot.rewards.equal import same, shown
 from surefoot.rewards.extract import extract
+from surefoot.rewards.jail import Jail
 from surefoot.rewards.memory import Memory
 from surefoot.sandbox.compare import same_output
 from surefoot.types import Check, Execution, Finding, Rollout, Task, Verdict
@@ -58,6 +59,9 @@ class CodeGrader:
     efficiency: bool = False
     """Give right answers the dimension `efficiency`: cost beside that of the reference solution (`metadata["answer"]`),
     which is run on the same tests, once a task."""
+    readability: bool = False
+    """Give right answers the dimension `readability`."""
+    jail: Jail = field(default_factory=lambda: Jail("surefoot.rewards.readability:handle", seconds=2.0), compare=False)
     costs: Memory[tuple[Execution, ...]] = field(default_factory=lambda: Memory(1000), compare=False, repr=False)
 
     def grade(self, task: Task, rollout: Rollout, sandbox: Sandbox) -> Verdict:
@@ -71,6 +75,8 @@ class CodeGrader:
                 found, further = self._generated(task.checks, code, sandbox, "correctness")
                 checks, executions = checks + found, executions + further
             verdict = verdict_of(checks, executions)
+            if self.readability and verdict.grade == "right":
+                verdict = self._readability(task, code, sandbox, verdict)
             if self.efficiency and verdict.grade == "right":
                 verdict = self._efficiency(task, sandbox, verdict)
             if task.checks.get("generated") and verdict.grade == "right":
@@ -104,6 +110,14 @@ class CodeGrader:
             executions=(*verdict.executions, *executions),
             dimensions={**verdict.dimensions, "robustness": _share(found)},
         )
+
+    def _readability(self, task: Task, code: str, sandbox: Sandbox, verdict: Verdict) -> Verdict:
+        """The verdict with the dimension; code on which the measuring fails has none of it."""
+        answer = task.metadata.get("answer")
+        request = {"code": code, "reference": extract(answer, "code") if isinstance(answer, str) else None}
+        reply = self.jail.ask_about(request, {"code": "x = 1"}, sandbox)
+        measure = float(reply["readability"]) if reply else 0.0
+        return replace(verdict, dimensions={**verdict.dimensions, "readability": measure})
 
     def _efficiency(self, task: Task, sandbox: Sandbox, verdict: Verdict) -> Verdict:
         answer = task.metadata.get("answer")

@@ -54,7 +54,7 @@ def _math(extract: str | None) -> Grader:
 def _code(extract: str | None) -> Grader:
     from surefoot.rewards.code import CodeGrader
 
-    return CodeGrader(extract=extract or "code", efficiency=True)
+    return CodeGrader(extract=extract or "code", efficiency=True, readability=True)
 
 
 def _constraints(extract: str | None) -> Grader:
