@@ -3,7 +3,9 @@
     [[domains]]
     name = "code"
     source = "code"                                  # all topics; `code:lists` is one of them
-    options = {level = [0, 1], topics = ["lists", "strings"]}
+    options = {level = [0, 1], topics = ["lists", "strings"], dimensions = true}
+
+With `dimensions`, right answers are measured for `efficiency` and `readability`, which `[reward]` may then weigh.
 
 A problem is a function with its parameters filled in ("keep the numbers greater than 5"). Whole problems are held out,
 a quarter of them: no wording of a held-out problem occurs in training. What held-out tasks measure is therefore writing
@@ -27,7 +29,7 @@ from surefoot.protocols import Domain, TaskSource
 from surefoot.rewards.code import CodeGrader
 from surefoot.types import Split, Task, stable_seed
 
-OPTIONS = ("level", "topics")
+OPTIONS = ("level", "topics", "dimensions")
 INSTRUCTION = "\nReply with the code only."
 SENTENCES = (
     "Write a Python function `{signature}` that {says}.",
@@ -96,10 +98,11 @@ def build(config: DomainConfig) -> Domain:
         tasks = source(config.options, topic=topic, domain=config.name, suffix=suffix)
     except ConfigError as error:
         raise ConfigError(error.what, where=f"domains.{config.name} ({error.where})", fix=error.fix) from None
+    measured = bool(config.options.get("dimensions", False))
     return Domain(
         name=config.name,
         source=tasks,
-        grader=CodeGrader("calls", extract=config.extract or "code"),
+        grader=CodeGrader("calls", extract=config.extract or "code", efficiency=measured, readability=measured),
         max_new_tokens=config.max_new_tokens or MAX_NEW_TOKENS,
         weight=config.weight,
         chance=config.chance or 0.0,
