@@ -85,7 +85,7 @@ def test_the_first_accepted_values_of_bfcl_are_right_and_others_wrong(kind: str)
     rows, answers = ([json.loads(line) for line in p.open()] for p in (path, path.with_suffix(".answers.json")))
     for row, answer in zip(rows, answers, strict=True):
         if any(not values for entry in answer["ground_truth"] for given in entry.values() for values in given.values()):
-            continue  # a parameter for which nothing is accepted, nor its absence: one row of live_simple
+            continue  # a parameter for which nothing is accepted, nor its absence: two rows of live_simple
         checks = {"functions": row["function"], "ground_truth": answer["ground_truth"]}
         calls = [(name, _first(arguments)) for entry in answer["ground_truth"] for name, arguments in entry.items()]
         made = json.dumps([{"name": name, "arguments": arguments} for name, arguments in calls])
