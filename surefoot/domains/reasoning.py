@@ -17,7 +17,7 @@ from typing import Any
 
 from surefoot.config import DomainConfig
 from surefoot.domains.guessing import guess_rate
-from surefoot.domains.reasoning_maker import MAKER, Items
+from surefoot.domains.reasoning_maker import MAKER, Items, Maker
 from surefoot.domains.seeds import split_seed
 from surefoot.errors import ConfigError, GraderError
 from surefoot.protocols import Domain, Sandbox
@@ -64,9 +64,11 @@ class ReasoningGymSource:
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
     suffix: str = ""
+    maker: Maker | None = None
+    """Process that makes the items; None for the one that all domains share."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_items", Items(MAKER, self.name, self.options))
+        object.__setattr__(self, "_items", Items(self.maker or MAKER, self.name, self.options))
 
     def size(self, split: Split) -> int | None:
         return None
