@@ -143,6 +143,16 @@ class SandboxConfig(Section):
     """Most stdout, and most stderr, of one run, KiB."""
 
 
+class IntegrityConfig(Section):
+    """`[reward.integrity]`: what is done about signs of cheating."""
+
+    enabled: bool = True
+    """Whether rollouts are inspected."""
+    actions: dict[str, Literal["ignore", "flag", "zero", "quarantine"]] = {}
+    """Action by kind of finding (`many_answers`, `test_literals`, ...), where it is not to be the kind's own: `flag`
+    counts and keeps it, `zero` takes the reward away, `quarantine` also takes the rollout out of training."""
+
+
 class RewardConfig(Section):
     """`[reward]`: how a verdict becomes a number. Correctness gates all the rest."""
 
@@ -153,6 +163,8 @@ class RewardConfig(Section):
     `bonus_cap` in sum."""
     bonus_cap: float = Field(default=0.2, ge=0, le=1)
     """Most that all bonuses together can add to a right answer's 1."""
+    integrity: IntegrityConfig = IntegrityConfig()
+    """What is done about signs of cheating."""
 
 
 class ScheduleConfig(Section):

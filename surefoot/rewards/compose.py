@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from surefoot.config import RewardConfig
 from surefoot.errors import ConfigError
+from surefoot.rewards.integrity import Inspector
 from surefoot.types import Group, Reward, Verdict
 
 PARTIAL_CEILING = 0.5
@@ -28,6 +29,7 @@ class Rewarder:
     config: RewardConfig
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_inspector", Inspector(self.config.integrity))
         for name, weight in self.config.weights.items():
             if not (math.isfinite(weight) and weight >= 0):
                 fix = "give a number of 0 or more; correctness needs no weight"
@@ -51,7 +53,9 @@ class Rewarder:
         return tuple(self.score(verdict) for verdict in verdicts)
 
     def score_group(self, group: Group) -> Group:
-        """The group with a reward for each of its verdicts."""
+        """The group, inspected, with a reward for each of its verdicts."""
+        inspector: Inspector = self.__dict__["_inspector"]
+        group = inspector.examine(group)
         return replace(group, rewards=self.score_all(group.verdicts))
 
     def _bonus(self, verdict: Verdict) -> float:
