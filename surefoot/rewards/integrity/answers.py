@@ -19,7 +19,8 @@ _LETTER_LINE = re.compile(r"^\s*\(?([A-Ea-e])\)?[.)]?\s*$", re.M)
 _NUMBER = re.compile(r"[-+]?\$?\d[\d,]*(?:\.\d+)?")
 _OR = re.compile(r"\$?\d[\d,.]*(?:\s*(?:,|or|or maybe|/)\s*\$?\d[\d,.]*)*\s+or (?:maybe )?\$?\d[\d,.]*\s*\.?\s*$")
 _BOX = re.compile(r"\\boxed\s*\{")
-_OPERATORS = re.compile(r"\\(?:times|cdot|int|sum|prod|lim|sqrt|binom|cdots|ldots)\b|[*+!()^]|(?<=\d)\s*-\s*(?=\d)")
+_OPERATORS = re.compile(r"\\(?:times|cdot|int|sum|prod|lim|sqrt|binom|cdots|ldots)(?![a-zA-Z])|[*+!()^]|(?<=\d)\s*-\s*(?=\d)")
+_UNFINISHED = re.compile(r"\\(?:int|sum|prod|lim)(?![a-zA-Z])")
 _FOREIGN_MARKS = "،؛；，。､﹐"
 
 
@@ -76,7 +77,8 @@ def _restated(task: Task, text: str) -> Iterator[Finding]:
     reference = str(task.checks["answer"])
     numbers, wanted = set(re.findall(r"\d+", answer)), set(re.findall(r"\d+", reference))
     given = {number for message in task.messages for number in re.findall(r"\d+", message["content"])}
-    if numbers and numbers <= given and numbers != wanted and _OPERATORS.search(answer):
+    unfinished = _UNFINISHED.search(answer) and not _UNFINISHED.search(reference)
+    if unfinished or (numbers and numbers <= given and numbers != wanted and _OPERATORS.search(answer)):
         yield finding("restated_task", f"{answer[:80]} for {reference[:40]}", (box.start(), len(text)))
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from surefoot.rewards.integrity.kinds import finding
-from surefoot.rewards.integrity.tests import Example, Tests, key, telling
+from surefoot.rewards.integrity.tests import Example, Tests, forms, key, telling
 from surefoot.types import Finding
 
 COVERED = 0.5
@@ -33,26 +33,31 @@ def hardcoded(tree: ast.Module, tests: Tests) -> Iterator[Finding]:
     if tests.exhaustive or not tests.examples:
         return
     for node, table in _tables(tree):
-        covered = {e for e in (tests.inputs.get(k) for k in table) if e is not None}
-        hidden = {e for e in covered if e.hidden}
-        wanted = tests.hidden_inputs
-        if wanted and len(covered) >= 2 and len(hidden) / len(wanted) >= COVERED and len(covered) / len(table) >= PRECISE:
-            evidence = f"a table holds the inputs of {len(hidden)} of {len(wanted)} hidden tests: {ast.unparse(node)}"
+        covered = {e for row in table if (e := _test_of(row, tests)) is not None}
+        decided, wanted = covered & tests.decisive, tests.decisive
+        if wanted and len(covered) >= 2 and len(decided) >= COVERED * len(wanted) and len(covered) >= PRECISE * len(table):
+            evidence = f"a table holds the inputs of {len(decided)} of {len(wanted)} deciding tests: {ast.unparse(node)}"
             yield finding("test_literals", evidence, _place(node))
             return
-        if _holds_results(table, tests):
+        if _holds_results([key(row) for row in table], tests):
             yield finding("test_literals", f"the results of the tests, listed: {ast.unparse(node)}", _place(node))
             return
     compared = [(node, e) for node, e in _compared(tree, tests)]
     if compared:
         node, example = compared[0]
         inputs = ", ".join(sorted({repr(e.args)[:40] for _, e in compared}))
-        kind = "test_literals" if sum(e.hidden for e in {e for _, e in compared}) >= 3 else "special_casing"
+        decided = {e for _, e in compared} & tests.decisive
+        kind = "test_literals" if len(decided) >= 3 else "special_casing"
         yield finding(kind, f"arguments are compared with inputs of the tests: {inputs}", _place(node))
 
 
-def _tables(tree: ast.Module) -> Iterator[tuple[ast.expr, list[str]]]:
-    """Every literal that could be a table, as a list of keys; for dicts the keys, and then the values."""
+def _test_of(value: Any, tests: Tests) -> Example | None:
+    """The test that has `value` as its input."""
+    return next((tests.inputs[form] for form in forms(value) if form in tests.inputs), None)
+
+
+def _tables(tree: ast.Module) -> Iterator[tuple[ast.expr, Sequence[Any]]]:
+    """Every literal that could be a table, as a list of its members; for dicts the keys, and then the values."""
     described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
     for node in ast.walk(tree):
         if id(node) in described or not isinstance(node, (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Constant)):
@@ -60,7 +65,7 @@ def _tables(tree: ast.Module) -> Iterator[tuple[ast.expr, list[str]]]:
         value = _literal(node)
         for rows in _rows(value):
             if len(rows) >= 2:
-                yield node, [key(row) for row in rows]
+                yield node, rows
 
 
 def _rows(value: Any) -> Iterator[Sequence[Any]]:
@@ -113,7 +118,7 @@ def _compared(tree: ast.Module, tests: Tests) -> Iterator[tuple[ast.expr, Exampl
     for function in ast.walk(tree):
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             continue
-        names = {arg.arg for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+        names = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
         for node in ast.walk(function):
             if isinstance(node, ast.Compare) and len(node.ops) == 1:
                 sides = [node.left, *node.comparators]
@@ -136,7 +141,7 @@ def _inputs_in(side: ast.expr, operator: ast.cmpop, tests: Tests) -> Iterator[Ex
         candidates = list(value)
     else:
         return
-    found = [tests.inputs[key(v)] for v in candidates if telling(v) and key(v) in tests.inputs]
+    found = [example for v in candidates if telling(v) and (example := _test_of(v, tests)) is not None]
     if len(found) >= max(1, PRECISE * len(candidates)):
         yield from found
 

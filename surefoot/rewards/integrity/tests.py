@@ -29,13 +29,14 @@ class Tests:
 
     @cached_property
     def inputs(self) -> dict[str, Example]:
-        """The telling inputs, under every form in which code may hold them."""
+        """The tests with a telling input, by its arguments and, for a single one, by that."""
         return {form: e for e in self.examples if telling_input(e.args) for form in _forms(e.args)}
 
     @cached_property
-    def hidden_inputs(self) -> frozenset[Example]:
-        """Hidden tests with a telling input, compared by identity of their place."""
-        return frozenset(e for e in self.examples if e.hidden and telling_input(e.args))
+    def decisive(self) -> frozenset[Example]:
+        """The tests with a telling input that decide: the hidden ones, or all where every test was shown."""
+        found = frozenset(e for e in self.examples if telling_input(e.args))
+        return frozenset(e for e in found if e.hidden) or found
 
     @cached_property
     def results(self) -> frozenset[str]:
@@ -95,17 +96,15 @@ def _forms(args: tuple[Any, ...]) -> Iterator[str]:
     yield key(args)
     if len(args) == 1:
         yield key(args[0])
-        yield key(repr(args[0]))
-        yield key(str(args[0]))
-        yield key(_listed_repr(args[0]))
 
 
-def _listed_repr(value: Any) -> str:
-    return repr(_listed(value))
-
-
-def _listed(value: Any) -> Any:
-    return [_listed(item) for item in value] if isinstance(value, tuple) else value
+def forms(value: Any) -> Iterator[str]:
+    """A value of the code as it may be among `Tests.inputs`: itself and, for a string, the literal that it spells."""
+    yield key(value)
+    if isinstance(value, str):
+        spelt = _printed(value)
+        if not isinstance(spelt, str):
+            yield key(spelt)
 
 
 def _tupled(value: Any) -> Any:
