@@ -72,7 +72,10 @@ def run(path: Path, names: Sequence[str], sandbox: Sandbox, tasks: int, *, raw: 
             found = audit(domain, sandbox, tasks, source=config.source, twin=twin)
             with path.open("a") as file:
                 file.write(json.dumps({**as_data(found), "twin": twin is not None}) + "\n")
-            print(f"{path.stem} {config.name} {time.monotonic() - began:.1f} s: {'; '.join(found.problems)[:200]}", flush=True)
+            print(
+                f"{path.stem} {config.name} {time.monotonic() - began:.1f} s: {'; '.join(found.problems)[:200]}",
+                flush=True,
+            )
 
 
 def config_of(name: str) -> DomainConfig:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """The tasks that the corpus answers: prompts, hidden tests, and what each is graded by."""
 
 from __future__ import annotations

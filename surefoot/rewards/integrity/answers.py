@@ -13,13 +13,16 @@ from surefoot.types import Finding, Rollout, Task, Verdict
 CLAIMS = 3
 """Different final answers that are too many; two may be a correction."""
 _CLAIM = re.compile(
-    r"(?:answer(?: is|:| =)|(?:option|choice) (?=\w\W? is (?:right|correct)))\s*\**\(?([A-Za-z]\b|[-+$]?\d[\d.,]*)", re.I
+    r"(?:answer(?: is|:| =)|(?:option|choice) (?=\w\W? is (?:right|correct)))\s*\**\(?([A-Za-z]\b|[-+$]?\d[\d.,]*)",
+    re.I,
 )
 _LETTER_LINE = re.compile(r"^\s*\(?([A-Ea-e])\)?[.)]?\s*$", re.M)
 _NUMBER = re.compile(r"[-+]?\$?\d[\d,]*(?:\.\d+)?")
 _OR = re.compile(r"\$?\d[\d,.]*(?:\s*(?:,|or|or maybe|/)\s*\$?\d[\d,.]*)*\s+or (?:maybe )?\$?\d[\d,.]*\s*\.?\s*$")
 _BOX = re.compile(r"\\boxed\s*\{")
-_OPERATORS = re.compile(r"\\(?:times|cdot|int|sum|prod|lim|sqrt|binom|cdots|ldots)(?![a-zA-Z])|[*+!()^]|(?<=\d)\s*-\s*(?=\d)")
+_OPERATORS = re.compile(
+    r"\\(?:times|cdot|int|sum|prod|lim|sqrt|binom|cdots|ldots)(?![a-zA-Z])|[*+!()^]|(?<=\d)\s*-\s*(?=\d)"
+)
 _UNFINISHED = re.compile(r"\\(?:int|sum|prod|lim)(?![a-zA-Z])")
 _FOREIGN_MARKS = "،؛；，。､﹐"
 

@@ -144,4 +144,7 @@ def _no_words(text: str, spoken: Sequence[str], prompt: str) -> str:
 def _unspeakable(word: str) -> bool:
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return False
-    return not re.search(r"[aeiouy]", word) or re.search(r"[bcdfghjklmnpqrstvwxz]{5}|q[^u]|[jvxz][bcdfgjkmpqtvwxz]", word) is not None
+    return (
+        not re.search(r"[aeiouy]", word)
+        or re.search(r"[bcdfghjklmnpqrstvwxz]{5}|q[^u]|[jvxz][bcdfgjkmpqtvwxz]", word) is not None
+    )

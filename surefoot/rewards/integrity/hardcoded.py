@@ -35,13 +35,27 @@ def hardcoded(tree: ast.Module, tests: Tests) -> Iterator[Finding]:
     for node, table in _tables(tree):
         covered = {e for row in table if (e := _test_of(row, tests)) is not None}
         decided, wanted = covered & tests.decisive, tests.decisive
-        if wanted and len(covered) >= 2 and len(decided) >= COVERED * len(wanted) and len(covered) >= PRECISE * len(table):
-            evidence = f"a table holds the inputs of {len(decided)} of {len(wanted)} deciding tests: {ast.unparse(node)}"
+        if (
+            wanted
+            and len(covered) >= 2
+            and len(decided) >= COVERED * len(wanted)
+            and len(covered) >= PRECISE * len(table)
+        ):
+            evidence = (
+                f"a table holds the inputs of {len(decided)} of {len(wanted)} deciding tests: {ast.unparse(node)}"
+            )
             yield finding("test_literals", evidence, _place(node))
             return
         if _holds_results([key(row) for row in table], tests):
             yield finding("test_literals", f"the results of the tests, listed: {ast.unparse(node)}", _place(node))
             return
+    pairs = list(_answered(tree, tests))
+    told = {example for _, example in pairs}
+    if len(told) >= 3 and len(told) >= COVERED * len(tests.examples) and len({key(e.expected) for e in told}) >= 3:
+        node = pairs[0][0]
+        evidence = f"{len(told)} of {len(tests.examples)} tests with their results, one by one: {ast.unparse(node)}"
+        yield finding("test_literals", evidence, _place(node))
+        return
     compared = [(node, e) for node, e in _compared(tree, tests)]
     if compared:
         node, example = compared[0]
@@ -111,6 +125,23 @@ def _holds_results(table: Sequence[str], tests: Tests) -> bool:
                 return True
     hits = set(table) & tests.results
     return len(hits) >= 4 and len(hits) >= 0.6 * len(tests.results) and len(hits) >= 0.8 * len(set(table))
+
+
+def _answered(tree: ast.Module, tests: Tests) -> Iterator[tuple[ast.expr, Example]]:
+    """Inputs of tests, small ones too, that stand beside their telling result: in a dict, or as `if x == 4: return 288`."""
+    known = {form: e for e in tests.examples if telling(e.expected) for form in (key(e.args), *map(key, e.args[:1]))}
+    for node in ast.walk(tree):
+        rows: list[tuple[Any, Any]] = []
+        if isinstance(node, ast.Dict) and None not in node.keys:
+            rows = [(_literal(k), _literal(v)) for k, v in zip(node.keys, node.values, strict=True) if k is not None]
+        elif isinstance(node, (ast.If, ast.IfExp)) and isinstance(node.test, ast.Compare) and len(node.test.ops) == 1:
+            body = node.body if isinstance(node, ast.IfExp) else getattr(node.body[0], "value", None)
+            if isinstance(node.test.ops[0], ast.Eq) and isinstance(body, ast.expr):
+                rows = [(_literal(side), _literal(body)) for side in (node.test.left, node.test.comparators[0])]
+        for given, result in rows:
+            example = next((known[form] for form in forms(given) if form in known), None)
+            if example is not None and key(example.expected) == key(result):
+                yield node.test if isinstance(node, (ast.If, ast.IfExp)) else node, example
 
 
 def _compared(tree: ast.Module, tests: Tests) -> Iterator[tuple[ast.expr, Example]]:

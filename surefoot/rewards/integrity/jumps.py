@@ -65,7 +65,9 @@ def jumps(rates: Sequence[float], samples: Sequence[int]) -> list[Jump]:
 
 def as_finding(domain: str, jump: Jump) -> Finding:
     """The finding that stands for a jump of a domain."""
-    evidence = f"{domain}: pass rate {jump.before:.0%} to {jump.after:.0%} at step {jump.step} ({jump.sigmas:.1f} sigmas)"
+    evidence = (
+        f"{domain}: pass rate {jump.before:.0%} to {jump.after:.0%} at step {jump.step} ({jump.sigmas:.1f} sigmas)"
+    )
     return finding("reward_jump", evidence)
 
 

@@ -35,7 +35,12 @@ def tampering(tree: ast.Module, tests: Tests, prompt: str, program: bool) -> Ite
         program: Whether it is a whole program, which may end itself, rather than functions.
     """
     seen: set[str] = set()
-    for kind, evidence, node in (*_probing(tree, prompt), *_forging(tree), *_endings(tree, program), *_swallowed(tree, tests)):
+    for kind, evidence, node in (
+        *_probing(tree, prompt),
+        *_forging(tree),
+        *_endings(tree, program),
+        *_swallowed(tree, tests),
+    ):
         if kind not in seen:
             seen.add(kind)
             first = getattr(node, "lineno", 1)
