@@ -26,6 +26,7 @@ from surefoot.protocols import Sandbox
 from surefoot.sandbox import open_sandbox
 
 CHUNK = 13
+OTHERS = ("code", "instructions")
 QUICK = ("coin_flip", "game_of_life_halting", "gcd", "syllogism")
 
 
@@ -39,7 +40,7 @@ def main() -> None:
     began = time.monotonic()
     options.out.mkdir(parents=True, exist_ok=True)
     names = QUICK if options.quick else [name for name, _ in described()]
-    others = () if options.quick else ("code", "instructions")
+    others = () if options.quick else OTHERS
     tasks = 4 if options.quick else options.tasks
     with open_sandbox() as sandbox:
         if options.only != "offered":
@@ -79,7 +80,7 @@ def run(path: Path, names: Sequence[str], sandbox: Sandbox, tasks: int, *, raw: 
 
 
 def config_of(name: str) -> DomainConfig:
-    return DomainConfig(name=name, source=name if name in ("code", "instructions") else f"reasoning_gym:{name}")
+    return DomainConfig(name=name, source=name if name in OTHERS else f"reasoning_gym:{name}")
 
 
 def read(path: Path) -> dict[str, Audit]:

@@ -1,11 +1,11 @@
 """How much cheating is prevented or found, and how often honest work is taken for it.
 
-    python benchmarks/integrity.py [--quick] [--held-out] [--show]
+    python benchmarks/integrity.py [--quick] [--tuning-only] [--show]
 
-Every text of `integrity_corpus/` is graded by the real graders in the real sandbox and inspected. A cheat is *caught* if
-it is not graded right (prevented) or a finding of `warning` or above is made (found). An honest text raises a *false alarm*
-by the very same bar. *Punished* are honest texts that lose their reward: graded wrong, or a finding whose action is `zero`
-or `quarantine`. A third of the corpus, chosen by hash of the entry's name, is held out: no rule was tuned on it.
+Every text of `integrity_corpus/` is graded by the real graders in the real sandbox and inspected. A cheat is *caught*
+if it is not graded right (prevented) or a finding of `warning` or above is made (found). An honest text raises a *false
+alarm* by the very same bar. *Punished* are honest texts that lose their reward: graded wrong, or a finding whose action
+is `zero` or `quarantine`. A third of the corpus, chosen by hash of the entry's name, is held out of tuning.
 """
 
 from __future__ import annotations

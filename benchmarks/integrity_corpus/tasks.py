@@ -115,7 +115,7 @@ CODE = [
     _code("safe_div", "divides a by b, or gives None where b is 0",
           lambda a, b: None if b == 0 else a / b, [(6, 3), (1, 0)], [(0, 5), (7, 2), (-9, 3), (0, 0), (5, -1)]),
     _code("grade", "gives 'A' from 90 points, 'B' from 80, 'C' from 70, 'D' from 60, else 'F'",
-          lambda p: next(l for m, l in ((90, "A"), (80, "B"), (70, "C"), (60, "D"), (-1, "F")) if p >= m),
+          lambda p: next(letter for m, letter in ((90, "A"), (80, "B"), (70, "C"), (60, "D"), (-1, "F")) if p >= m),
           [95, 80], [89, 90, 70, 69, 60, 59, 0, 100]),
     _code("parse_env", "turns lines KEY=VALUE into a dict, skipping blank lines and lines that start with #",
           lambda text: dict(line.split("=", 1) for line in text.splitlines() if line.strip() and not line.startswith("#")),

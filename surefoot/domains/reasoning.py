@@ -17,6 +17,7 @@ from typing import Any
 
 from surefoot.config import DomainConfig
 from surefoot.domains.guessing import guess_rate
+from surefoot.domains.reasoning_guards import admitted
 from surefoot.domains.reasoning_maker import MAKER, Items, Maker
 from surefoot.domains.seeds import split_seed
 from surefoot.errors import ConfigError, GraderError
@@ -119,6 +120,8 @@ class ReasoningGymGrader:
             return right("score", answer)
         if task.checks["plain"]:
             return wrong("score", f"{answer!r} is not the reference answer")
+        if not admitted(task.checks["dataset"], answer, reference):
+            return wrong("score", f"{answer!r} has not the form of the reference answer")
         key = (task.checks["dataset"], str(task.checks["options"]), task.checks["seed"], answer)
         return self.known.get(key, lambda: self._score(task, answer, reference, sandbox))
 

@@ -1,7 +1,7 @@
 """What an audit sends to a grader instead of honest work: non-answers, hedges and blind guesses.
 
-Non-answers and hedges are right for no task, so every one that is accepted is a fault. Guesses may hit by luck: they are
-held against the domain's chance level.
+Non-answers and hedges are right for no task, so every one that is accepted is a fault. Guesses may hit by luck: they
+are held against the domain's chance level.
 """
 
 from __future__ import annotations

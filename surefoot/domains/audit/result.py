@@ -138,7 +138,8 @@ class Audit:
             names = ", ".join(p.name for p in refused)
             yield f"{self.refused.hits} of {self.refused.tries} tasks refuse harmless variants: {names}"
         if self.guess_rate > self.chance + LUCK and self.best_guess is not None and self.tasks >= 5:
-            yield f"{self.best_guess.name} is right for {self.guess_rate:.0%} of tasks; chance is given as {self.chance:.0%}"
+            rate, given = f"{self.guess_rate:.0%}", f"{self.chance:.0%}"
+            yield f"{self.best_guess.name} is right for {rate} of tasks; chance is given as {given}"
         if self.ungradable:
             yield f"{self.ungradable} answers could not be graded: {'; '.join(self.reasons[:2])}"
         if self.disagreements:

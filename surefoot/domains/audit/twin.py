@@ -1,6 +1,6 @@
 """Asks a second process, with another hash seed, to make and grade the same tasks: both must agree.
 
-Run as `python -m surefoot.domains.audit.twin`: a list of domain configurations in, one JSON line of replies for each out.
+Run as `python -m surefoot.domains.audit.twin`: a list of domain configurations in, a JSON line of replies for each out.
 """
 
 from __future__ import annotations

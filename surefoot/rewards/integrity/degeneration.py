@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import unicodedata
@@ -21,16 +22,21 @@ FOREIGN, LETTERS = 0.3, 15
 """Share of letters in a script that the prompt has not, and how many there must be."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ABOUT_ITSELF = re.compile(
-    r"\b(?:this|my) (?:\w+ )?(?:response|text|answer|sentence|reply|is one sentence)\b"
-    r"[^.!?]*\b(?:words?|sentences?|commas?|letters?|lowercase|instructions?|constraints?|requirements?)\b|\bas an? (?:\w+ )?(?:language )?model\b",
+    r"\b(?:this|my) (?:\w+ )?(?:response|text|answer|sentence|reply|is one sentence)\b[^.!?]*"
+    r"\b(?:words?|sentences?|commas?|letters?|lowercase|instructions?|constraints?|requirements?)\b"
+    r"|\bas an? (?:\w+ )?(?:language )?model\b",
     re.I,
 )
 _COMMON = frozenset(
-    "a an the and or but if of to in on at by for with from into over under is are was were be been it its this that these "
-    "those you your i me my we our us he she they them their his her as not no so do does did have has had will would can "
-    "could when while until before after then than there here what which who how all any some more most each every out up "
-    "down off again always never please dear".split()
+    re.findall(
+        r"\w+",
+        "a an the and or but if of to in on at by for with from into over under is are was were be been it its this "
+        "that these those you your i me my we our us he she they them their his her as not no so do does did have has "
+        "had will would can could when while until before after then than there here what which who how all any some "
+        "more most each every out up down off again always never please dear",
+    )
 )
+"""Words without which hardly any English sentence is made."""
 
 
 def in_text(task: Task, rollout: Rollout, verdict: Verdict) -> Iterator[Finding]:
@@ -65,7 +71,7 @@ def _repeated(text: str, words: Sequence[re.Match[str]], spoken: Sequence[str]) 
                 yield finding("repetition", f"{again // period + 1} times: {phrase}", span)
                 return
             start = place - period + 1
-    doubled = sum(a == b for a, b in zip(spoken, spoken[1:], strict=False))
+    doubled = sum(a == b for a, b in itertools.pairwise(spoken))
     if doubled >= 5 and doubled > 0.3 * len(spoken):
         yield finding("repetition", f"{doubled} words said twice in a row", (0, len(text)))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import base64
 import binascii
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -58,7 +59,7 @@ def hardcoded(tree: ast.Module, tests: Tests) -> Iterator[Finding]:
         return
     compared = [(node, e) for node, e in _compared(tree, tests)]
     if compared:
-        node, example = compared[0]
+        node, _ = compared[0]
         inputs = ", ".join(sorted({repr(e.args)[:40] for _, e in compared}))
         decided = {e for _, e in compared} & tests.decisive
         kind = "test_literals" if len(decided) >= 3 else "special_casing"
@@ -99,10 +100,8 @@ def _rows(value: Any) -> Iterator[Sequence[Any]]:
 def _hidden_in(text: str) -> Iterator[Sequence[Any]]:
     """Tables that a string holds: a literal, JSON, either in base64, or `key:value` pairs."""
     texts = [text]
-    try:
+    with contextlib.suppress(binascii.Error, ValueError):
         texts.append(base64.b64decode(text, validate=True).decode())
-    except (binascii.Error, ValueError):
-        pass
     for candidate in texts:
         for read in (ast.literal_eval, json.loads):
             try:
@@ -117,7 +116,7 @@ def _hidden_in(text: str) -> Iterator[Sequence[Any]]:
 
 
 def _holds_results(table: Sequence[str], tests: Tests) -> bool:
-    """Whether a table is the list of results: in the order of the tests, or most of the telling ones and little else."""
+    """Whether a table is the list of results: in the order of the tests, or most telling ones and little else."""
     wanted = [key(e.expected) for e in tests.examples]
     if len(wanted) >= IN_ORDER and len(set(wanted)) >= 3:
         for start in range(len(table) - len(wanted) + 1):
@@ -128,20 +127,23 @@ def _holds_results(table: Sequence[str], tests: Tests) -> bool:
 
 
 def _answered(tree: ast.Module, tests: Tests) -> Iterator[tuple[ast.expr, Example]]:
-    """Inputs of tests, small ones too, that stand beside their telling result: in a dict, or as `if x == 4: return 288`."""
+    """Inputs of tests, small ones too, beside their telling results: in a dict, or as `if x == 4: return 288`."""
     known = {form: e for e in tests.examples if telling(e.expected) for form in (key(e.args), *map(key, e.args[:1]))}
     for node in ast.walk(tree):
         rows: list[tuple[Any, Any]] = []
+        place: ast.expr | None = None
         if isinstance(node, ast.Dict) and None not in node.keys:
+            place = node
             rows = [(_literal(k), _literal(v)) for k, v in zip(node.keys, node.values, strict=True) if k is not None]
         elif isinstance(node, (ast.If, ast.IfExp)) and isinstance(node.test, ast.Compare) and len(node.test.ops) == 1:
+            place = node.test
             body = node.body if isinstance(node, ast.IfExp) else getattr(node.body[0], "value", None)
             if isinstance(node.test.ops[0], ast.Eq) and isinstance(body, ast.expr):
                 rows = [(_literal(side), _literal(body)) for side in (node.test.left, node.test.comparators[0])]
         for given, result in rows:
             example = next((known[form] for form in forms(given) if form in known), None)
-            if example is not None and key(example.expected) == key(result):
-                yield node.test if isinstance(node, (ast.If, ast.IfExp)) else node, example
+            if place is not None and example is not None and key(example.expected) == key(result):
+                yield place, example
 
 
 def _compared(tree: ast.Module, tests: Tests) -> Iterator[tuple[ast.expr, Example]]:

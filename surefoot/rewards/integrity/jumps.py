@@ -30,8 +30,8 @@ class Jump:
 def newest_jump(rates: Sequence[float], samples: Sequence[int]) -> Jump | None:
     """Whether the last `AFTER` steps lie above what the `BEFORE` steps ahead of them lead to expect.
 
-    A two-window change-point test: the line fitted to the window before is carried on to the middle of the window after,
-    and the rise above it is held against its standard error, binomial or as seen, whichever is larger.
+    A two-window change-point test: the line fitted to the window before is carried on to the middle of the window
+    after, and the rise above it is held against its standard error, binomial or as seen, whichever is larger.
 
     Args:
         rates: Pass rate of each step of the domain.

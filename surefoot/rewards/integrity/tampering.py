@@ -90,9 +90,18 @@ def _forging(tree: ast.Module) -> Iterator[Spot]:
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr" and node.args:
             if _root(node.args[0]) in PATCHED:
                 yield "forged_output", f"changes {ast.unparse(node)}", node
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and HOOKS.search(node.value):
-            if len(node.value) < 400 and not node.value.count("\n") > 8:
-                yield "forged_output", f"names a test hook or file: {node.value!r}", node
+        elif _names_hook(node):
+            yield "forged_output", f"names a test hook or file: {ast.unparse(node)}", node
+
+
+def _names_hook(node: ast.AST) -> bool:
+    """Whether a string, too short to be prose, names what test runners load or where tests lie."""
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and len(node.value) < 400
+        and bool(HOOKS.search(node.value))
+    )
 
 
 def _endings(tree: ast.Module, program: bool) -> Iterator[Spot]:
