@@ -25,6 +25,7 @@ class Trial:
 
     def verdicts(self, answers: Sequence[tuple[Task, str]]) -> list[Verdict]:
         """The verdict on each text, in order."""
+        self._tasks |= {task.id: task for task, _ in answers}
         rollouts = [written(task, text, number) for number, (task, text) in enumerate(answers)]
         verdicts = self._graders.grade_all(rollouts, self._tasks)
         self.seconds += [v.seconds for v in verdicts]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from surefoot.rewards.integrity.kinds import finding
-from surefoot.types import Finding
+from surefoot.types import Finding, Group
 
 BEFORE, AFTER = 10, 4
 """Steps on either side of a change; it is seen `AFTER` steps late."""
@@ -63,11 +63,41 @@ def jumps(rates: Sequence[float], samples: Sequence[int]) -> list[Jump]:
     return found
 
 
+@dataclass
+class JumpWatch:
+    """Watches the pass rate of every domain while a run goes on. It starts anew when a run is resumed."""
+
+    history: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
+    told: dict[str, int] = field(default_factory=dict)
+    """Observations of a domain since its last alarm, which is given once for a rise."""
+
+    def observe(self, groups: Iterable[Group]) -> list[Finding]:
+        """Take in one step; the domains whose pass rate has jumped."""
+        graded: dict[str, list[bool]] = {}
+        for group in groups:
+            verdicts = [verdict for verdict in group.verdicts if verdict.grade != "ungradable"]
+            graded.setdefault(group.task.domain, []).extend(verdict.grade == "right" for verdict in verdicts)
+        found = []
+        for domain, right in sorted(graded.items()):
+            if right and (jump := self._add(domain, sum(right) / len(right), len(right))):
+                found.append(as_finding(domain, jump))
+        return found
+
+    def _add(self, domain: str, rate: float, samples: int) -> Jump | None:
+        kept = self.history.setdefault(domain, [])
+        kept.append((rate, samples))
+        del kept[: -(BEFORE + AFTER)]
+        self.told[domain] = self.told.get(domain, BEFORE + AFTER) + 1
+        jump = newest_jump([r for r, _ in kept], [n for _, n in kept])
+        if jump is None or self.told[domain] <= BEFORE + AFTER:
+            return None
+        self.told[domain] = 0
+        return jump
+
+
 def as_finding(domain: str, jump: Jump) -> Finding:
     """The finding that stands for a jump of a domain."""
-    evidence = (
-        f"{domain}: pass rate {jump.before:.0%} to {jump.after:.0%} at step {jump.step} ({jump.sigmas:.1f} sigmas)"
-    )
+    evidence = f"{domain}: pass rate from {jump.before:.0%} to {jump.after:.0%}, {jump.sigmas:.1f} standard errors"
     return finding("reward_jump", evidence)
 
 
