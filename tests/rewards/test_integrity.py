@@ -247,4 +247,5 @@ def test_the_watch_tells_a_rise_of_a_domain_once():
         right = step >= 20
         verdicts = tuple(Verdict("right", 1.0) if right or i == 0 else Verdict("wrong") for i in range(8))
         told.append(watch.observe([Group(MATHS, (written(MATHS, "x"),) * 8, verdicts)]))
-    assert [len(found) for found in told].count(1) == 1 and told[23] and "maths" in told[23][0].evidence
+    [alarm] = [(step, found[0]) for step, found in enumerate(told) if found]
+    assert 20 <= alarm[0] <= 23 and alarm[1].kind == "reward_jump" and "maths" in alarm[1].evidence

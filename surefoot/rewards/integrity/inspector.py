@@ -39,7 +39,7 @@ class Inspector:
 
     def examine(self, group: Group) -> Group:
         """The group with findings added to its verdicts and the recipe's action set on each."""
-        if not self.config.enabled:
+        if not self.config.enabled or not group.rollouts:
             return group
         pairs = zip(group.rollouts, group.verdicts, strict=True)
         return replace(group, verdicts=tuple(self.verdict(group.task, rollout, verdict) for rollout, verdict in pairs))
