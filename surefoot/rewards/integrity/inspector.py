@@ -19,7 +19,19 @@ FAMILIES: tuple[Family, ...] = (in_code, in_answers, in_text)
 
 
 def inspect(task: Task, rollout: Rollout, verdict: Verdict) -> tuple[Finding, ...]:
-    """All signs of cheating in one rollout, besides those that its grader found. A pure function; it runs no code."""
+    """All signs of cheating in one rollout, besides those that its grader found. A pure function; it runs no code.
+
+    What the task's own reference answer does as well (a grid that repeats itself, a table of names) is no sign of it.
+    """
+    found = _signs(task, rollout, verdict)
+    reference = task.metadata.get("answer", task.checks.get("answer"))
+    if not found or not isinstance(reference, str):
+        return found
+    asked_for = {sign.kind for sign in _signs(task, replace(rollout, text=reference), verdict)}
+    return tuple(sign for sign in found if sign.kind not in asked_for)
+
+
+def _signs(task: Task, rollout: Rollout, verdict: Verdict) -> tuple[Finding, ...]:
     return tuple(found for family in FAMILIES for found in family(task, rollout, verdict))
 
 
