@@ -43,6 +43,9 @@ class DomainConfig(Section):
     """Share of prompts relative to the other domains."""
     chance: float | None = Field(default=None, ge=0, le=1)
     """Pass rate of blind guessing in the right format; None for the source's own. Reports show it beside results."""
+    card: str | None = None
+    """Path of a domain card that `surefoot audit` wrote: what blind guessing earned there is the chance level, if it is
+    more than the source's own, and partial credit counts from the floor that was paid for nothing."""
 
 
 class RolloutConfig(Section):

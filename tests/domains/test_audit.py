@@ -7,7 +7,7 @@ import random
 from html.parser import HTMLParser
 
 import pytest
-from made_up import ListSource, ask, domain_of
+from made_up import ListSource, ask, domain_of, written
 from typer.testing import CliRunner
 
 from surefoot.config import DomainConfig
@@ -15,10 +15,11 @@ from surefoot.domains import build_domain
 from surefoot.domains.audit import Rate, audit
 from surefoot.domains.audit.page import to_html
 from surefoot.domains.audit.probes import NON_ANSWERS, attacks, guesses
-from surefoot.domains.audit.record import as_data, card_of, from_data, read_cards, write_cards
+from surefoot.domains.audit.record import as_data, card_of, from_data, write_cards
 from surefoot.domains.audit.twin import ask_twins
 from surefoot.domains.reasoning_raw import as_published
-from surefoot.errors import DataError
+from surefoot.errors import ConfigError, DataError
+from surefoot.rewards.cards import read_cards
 from surefoot.types import Verdict
 
 
@@ -206,6 +207,21 @@ def test_json_reads_back_and_cards_are_for_others_to_read(sandbox, tmp_path):
         read_cards(tmp_path)
     with pytest.raises(DataError, match="no folder of domain cards"):
         read_cards(tmp_path / "nothing")
+
+
+def test_a_recipe_reads_a_card(sandbox, tmp_path):
+    found = audit(faulty(pays_a_little), sandbox, 4, source="code:lists")
+    [path] = write_cards([found], tmp_path)
+    built = build_domain(DomainConfig(name="lists", source="code:lists", card=str(path)))
+    task = built.source.task("train", 0)
+    half = Verdict("wrong", 0.65)
+    object.__setattr__(built.grader, "inner", Judge(lambda task, text: half))
+    assert built.grader.grade(task, written(task, "x"), sandbox).score == pytest.approx(0.5) and built.grader.extract == "code"
+    assert built.chance == pytest.approx(found.guess_rate)
+    with pytest.raises(ConfigError, match="the card is of 'code:lists'"):
+        build_domain(DomainConfig(name="words", source="code:words", card=str(path)))
+    with pytest.raises(DataError, match="cannot be read"):
+        build_domain(DomainConfig(name="lists", source="code:lists", card=str(tmp_path / "none.json")))
 
 
 def test_the_command_writes_reports_and_fails_over_a_threshold(tmp_path, monkeypatch):
