@@ -42,7 +42,9 @@ SLOW = frozenset(
         "word_ladder",
     ]
 )
-"""Generators that take 10 ms or more for an item; none of them has an answer that could be guessed."""
+"""Generators that take 10 ms or more for an item: the chance level is not measured when they are built."""
+CHANCE = {"polynomial_equations": 0.227}
+"""Chance level of slow generators: the share of the commonest answer (`0.0`) in 128 items; 0 for the others."""
 EXACT = frozenset({"coin_flip", "game_of_life_halting"})
 """Generators whose scorers pay in full for answers that are wrong (`0`; any text at all): the reference must be met."""
 INSTRUCTIONS = {
@@ -157,7 +159,7 @@ def build(config: DomainConfig) -> Domain:
         name=config.name,
         source=source,
         grader=ReasoningGymGrader(how),
-        chance=0.0 if name in SLOW else guess_rate(source),
+        chance=CHANCE.get(name, 0.0) if name in SLOW else guess_rate(source),
         description=f"reasoning-gym generator {name}",
     )
 

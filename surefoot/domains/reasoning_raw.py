@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from surefoot.config import DomainConfig
 from surefoot.domains.guessing import guess_rate
-from surefoot.domains.reasoning import HANDLER, SLOW, ReasoningGymSource
+from surefoot.domains.reasoning import CHANCE, HANDLER, SLOW, ReasoningGymSource
 from surefoot.domains.reasoning_maker import Maker
 from surefoot.errors import GraderError
 from surefoot.protocols import Domain, Sandbox
@@ -47,6 +47,6 @@ def as_published(config: DomainConfig) -> Domain:
         name=config.name,
         source=source,
         grader=PublishedGrader(),
-        chance=0.0 if name in SLOW else guess_rate(source),
+        chance=CHANCE.get(name, 0.0) if name in SLOW else guess_rate(source),
         description="as published",
     )

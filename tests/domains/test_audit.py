@@ -216,7 +216,7 @@ def test_a_recipe_reads_a_card(sandbox, tmp_path):
     task = built.source.task("train", 0)
     half = Verdict("wrong", 0.65)
     object.__setattr__(built.grader, "inner", Judge(lambda task, text: half))
-    assert built.grader.grade(task, written(task, "x"), sandbox).score == pytest.approx(0.5) and built.grader.extract == "code"
+    assert built.grader.grade(task, written(task, "x"), sandbox).score == pytest.approx(0.5)
     assert built.chance == pytest.approx(found.guess_rate)
     with pytest.raises(ConfigError, match="the card is of 'code:lists'"):
         build_domain(DomainConfig(name="words", source="code:words", card=str(path)))
