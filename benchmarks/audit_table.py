@@ -18,6 +18,7 @@ from surefoot.config import DomainConfig
 from surefoot.domains import build_domain
 from surefoot.domains.audit import Audit, audit
 from surefoot.domains.audit.record import as_data, from_data
+from surefoot.domains.audit.result import LUCK
 from surefoot.domains.audit.twin import ask_twins
 from surefoot.domains.reasoning import EXCLUDED, described
 from surefoot.domains.reasoning_raw import as_published
@@ -95,22 +96,36 @@ def faulty(found: Audit) -> bool:
 
 
 def table(published: dict[str, Audit], offered: dict[str, Audit]) -> Iterator[str]:
-    yield "| generator | fooled | floor | best blind guess | oracle fails | crashes | unstable | ms | as offered |"
+    yield "| generator | false accepts | floor | blind guess | oracle fails | crashes | unstable | ms | as offered |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for name in sorted(published):
         a, b = published[name], offered.get(name)
-        guess = f"{a.guess_rate:.0%} {a.best_guess.name if a.best_guess else ''}".replace("|", "\\|")
-        oracle = f"{a.oracle_failures.hits}/{a.oracle_failures.tries}"
-        yield (
-            f"| {name} | {a.fooled.hits}/{a.fooled.tries} | {a.floor:.2f} | {guess[:40]} | {oracle} | {a.ungradable} "
-            f"| {a.unstable} | {1000 * a.mean_seconds:.0f} | {said(b)} |"
-        )
+        best = a.best_guess
+        guess = f"{a.guess_rate:.0%} {best.name}" if best and best.accepted else "none"
+        cells = [
+            name,
+            f"{a.fooled.hits}/{a.fooled.tries}",
+            f"{a.floor:.2f}",
+            guess.replace("the ", "").replace(" of the prompt", ""),
+            f"{a.oracle_failures.hits}/{a.oracle_failures.tries}" if a.oracle_failures.tries else "no references",
+            f"{a.ungradable or 0}",
+            f"{a.unstable}",
+            f"{1000 * a.mean_seconds:.0f}",
+            said(a, b),
+        ]
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def said(found: Audit | None) -> str:
-    if found is None:
+def said(before: Audit, after: Audit | None) -> str:
+    """What became of a generator: sound, mended, or what is still wrong."""
+    if after is None:
         return "not offered"
-    return "; ".join(found.problems).replace("|", "\\|")[:160] if faulty(found) else "ok"
+    if after.error or after.fails(0.0):
+        return "; ".join(after.problems)[:160]
+    if before.fails(0.0) or before.guess_rate > after.guess_rate + LUCK:
+        return "mended"
+    lucky = after.guess_rate > after.chance + LUCK
+    return f"holds; chance is given as {after.chance:.0%}" if lucky else "holds"
 
 
 if __name__ == "__main__":

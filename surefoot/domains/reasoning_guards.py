@@ -33,12 +33,20 @@ def _same_numbers(answer: str, reference: str) -> bool:
     return sorted(_INTEGER.findall(answer)) == sorted(_INTEGER.findall(reference))
 
 
+def _only_moves(answer: str, reference: str) -> bool:
+    return re.fullmatch(r"[UDLRudlr\s]*", answer) is not None
+
+
 GUARDS: Mapping[str, Guard] = {
     # `nan` is at no distance from anything: min(1, exp(-nan)) is 1
     "complex_arithmetic": _only_numbers,
     # the first fraction, or number, of the text counts, whatever follows
     "fraction_simplification": _as_many_numbers,
     "gsm_symbolic": _as_many_numbers,
+    # what follows the first number of days is not read
+    "time_intervals": _as_many_numbers,
+    # letters that are no moves are passed over, so that prose around several attempts plays on
+    "sokoban": _only_moves,
     # words are compared pairwise, those of a longer answer are left over
     "letter_jumble": _as_many_words,
     # any four numbers that make 24 will do, not only those of the question

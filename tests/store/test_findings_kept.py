@@ -20,7 +20,9 @@ def scored() -> Group:
     rollouts = tuple(Rollout(task.id, "maths", i, (0,), (True,), (0.0,), text, "stop") for i, text in enumerate(TEXTS))
     verdicts = (Verdict("right", 1.0),) * 3 + (Verdict("ungradable", reason="broken"),)
     actions = {"repetition": "quarantine"}
-    return Rewarder(RewardConfig(integrity=IntegrityConfig(actions=actions))).score_group(Group(task, rollouts, verdicts))
+    return Rewarder(RewardConfig(integrity=IntegrityConfig(actions=actions))).score_group(
+        Group(task, rollouts, verdicts)
+    )
 
 
 def test_quarantined_is_masked_like_ungradable_but_counted_apart():
