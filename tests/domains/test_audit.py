@@ -18,6 +18,7 @@ from surefoot.domains.audit.probes import NON_ANSWERS, attacks, guesses
 from surefoot.domains.audit.record import as_data, card_of, from_data, write_cards
 from surefoot.domains.audit.twin import ask_twins
 from surefoot.domains.reasoning_raw import as_published
+from surefoot.domains.audit.variants import variants
 from surefoot.errors import ConfigError, DataError
 from surefoot.rewards.cards import read_cards
 from surefoot.types import Verdict
@@ -110,6 +111,14 @@ def test_probes_never_equal_the_reference():
     tagged = [probe.text for probe in attacks(tasks[1], tasks, "tag", first=False)]
     assert "null" in tagged and "<answer>null</answer>" in tagged
     assert any("another task" in probe.name for probe in guesses(tasks[0], tasks, [], "whole"))
+
+
+@pytest.mark.parametrize("answer", ["def f(x):\n    return x", "```python\ndef f(x):\n    return x\n```"])
+def test_variants_of_code_are_fenced_once(answer):
+    task = ask("Write f.", answer)
+    texts = {probe.name: probe.text for probe in variants(task, "code")}
+    assert texts["fenced as python"] == "```python\ndef f(x):\n    return x\n```"
+    assert all(text.count("```") in (0, 2) for text in texts.values())
 
 
 def test_rates_have_exact_intervals():

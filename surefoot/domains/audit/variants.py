@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from surefoot.domains.audit.probes import Probe
+from surefoot.rewards.extract import extract
 from surefoot.types import Task
 
 PLAIN_NUMBER = re.compile(r"-?\d+")
@@ -46,7 +47,8 @@ def _around(text: str, how: str) -> dict[str, str]:
     return {}
 
 
-def _code(text: str) -> dict[str, str]:
+def _code(answer: str) -> dict[str, str]:
+    text = extract(answer, "code") or answer  # some references are in a fence already
     return {
         "fenced": f"```\n{text}\n```",
         "fenced as python": f"```python\n{text}\n```",
