@@ -17,8 +17,8 @@ from surefoot.domains.audit.page import to_html
 from surefoot.domains.audit.probes import NON_ANSWERS, attacks, guesses
 from surefoot.domains.audit.record import as_data, card_of, from_data, write_cards
 from surefoot.domains.audit.twin import ask_twins
-from surefoot.domains.reasoning_raw import as_published
 from surefoot.domains.audit.variants import variants
+from surefoot.domains.reasoning_raw import as_published
 from surefoot.errors import ConfigError, DataError
 from surefoot.rewards.cards import read_cards
 from surefoot.types import Verdict
