@@ -156,6 +156,33 @@ def doctor() -> None:
             console.print(f"{'':27}-> {item.fix}", highlight=False, markup=False, soft_wrap=True)
 
 
+@app.command("audit")
+def audit_domains(
+    names: Annotated[list[str], typer.Argument(help="Domains of the recipe, or sources such as code:lists.")],
+    tasks: Annotated[int, typer.Option(min=2, help="Tasks a domain.")] = 20,
+    out: Annotated[Path | None, typer.Option(help="Write audit.html, audit.json and domain cards here.")] = None,
+    fail_over: Annotated[float, typer.Option(min=0, max=1, help="Share of tasks that may be judged wrongly.")] = 0.05,
+    recipe: RecipeFile = QUICKSTART,
+    set_: Set = None,
+) -> None:
+    """Red-team verifiers before training: can they be fooled, do they refuse what is right? Exits with 1 if so."""
+    from surefoot.domains.audit.run import audit_all, write_reports
+
+    audits = []
+    for found in audit_all([_one_domain(name, recipe, set_) for name in names], tasks):
+        audits.append(found)
+        state = "[red]fails[/]" if found.fails(fail_over) else "[green]holds[/]"
+        rates = f"false accepts {found.fooled}, false rejects {found.refused}, best blind guess {found.guess_rate:.0%}"
+        console.print(state, f"{found.domain}: {found.tasks} tasks,", rates.replace("[", "\\["), highlight=False)
+        for problem in found.problems:
+            console.print(f"  - {problem}", highlight=False, markup=False, soft_wrap=True)
+    if out:
+        write_reports(audits, out, fail_over)
+        console.print(f"report: {out / 'audit.html'}", highlight=False)
+    if any(found.fails(fail_over) for found in audits):
+        raise typer.Exit(1)
+
+
 @domains_app.command("list")
 def list_domains(pattern: Annotated[str, typer.Argument(help="Only those that contain this.")] = "") -> None:
     """List every built-in source of tasks."""

@@ -44,6 +44,9 @@ class DomainConfig(Section):
     """Share of prompts relative to the other domains."""
     chance: float | None = Field(default=None, ge=0, le=1)
     """Pass rate of blind guessing in the right format; None for the source's own. Reports show it beside results."""
+    card: str | None = None
+    """Path of a domain card that `surefoot audit` wrote: what blind guessing earned there is the chance level, if it is
+    more than the source's own, and partial credit counts from the floor that was paid for nothing."""
 
 
 class RolloutConfig(Section):
@@ -144,6 +147,16 @@ class SandboxConfig(Section):
     """Most stdout, and most stderr, of one run, KiB."""
 
 
+class IntegrityConfig(Section):
+    """`[reward.integrity]`: what is done about signs of cheating."""
+
+    enabled: bool = True
+    """Whether rollouts are inspected."""
+    actions: dict[str, Literal["ignore", "flag", "zero", "quarantine"]] = {}
+    """Action by kind of finding (`many_answers`, `test_literals`, ...), where it is not to be the kind's own: `flag`
+    counts and keeps it, `zero` takes the reward away, `quarantine` also takes the rollout out of training."""
+
+
 class RewardConfig(Section):
     """`[reward]`: how a verdict becomes a number. Correctness gates all the rest."""
 
@@ -157,6 +170,8 @@ class RewardConfig(Section):
     normalise: Literal["group", "none"] = "group"
     """`group`: each bonus dimension is brought to one scale among the right answers of a group before it is weighted
     (decoupled normalisation, GDPO, arXiv 2601.05242), so that none drowns another; `none`: as measured."""
+    integrity: IntegrityConfig = IntegrityConfig()
+    """What is done about signs of cheating."""
 
 
 class ScheduleConfig(Section):

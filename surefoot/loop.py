@@ -15,6 +15,7 @@ from surefoot.models import LoadedModel, save_model
 from surefoot.progress import Progress
 from surefoot.protocols import Scheduler
 from surefoot.rewards import GradingPool, Rewarder
+from surefoot.rewards.integrity.jumps import JumpWatch
 from surefoot.rollout import LocalEngine
 from surefoot.store import CheckpointStore, Journal, RunDirectory, write_rollouts
 from surefoot.store.summary import summarise
@@ -49,6 +50,7 @@ class Run:
     checkpoints: CheckpointStore
     progress: Progress
     interrupter: Interrupter
+    watch: JumpWatch = field(default_factory=JumpWatch)
     done: int = 0
     """Steps taken, in this process or before it was resumed."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -112,6 +114,9 @@ class Run:
         if update.skipped:
             self.journal.event("update_skipped", step=step, reason=update.skipped)
             self.progress.say(f"step {step}: no update ({update.skipped})")
+        for jump in self.watch.observe(groups):
+            self.journal.event(jump.kind, step=step, evidence=jump.evidence)
+            self.progress.say(f"step {step}: a sudden rise, look at its rollouts: {jump.evidence}")
         self.journal.metrics(step, metrics)
         self.progress.step(step, self.recipe.steps, metrics)
         self.done = step

@@ -144,6 +144,8 @@ class Finding:
     severity: Severity
     evidence: str = ""
     action: Action = "flag"
+    span: tuple[int, int] | None = None
+    """Place of the evidence in the rollout's text, characters `[start, end)`; None for the whole or none of it."""
 
 
 @dataclass(frozen=True, slots=True)

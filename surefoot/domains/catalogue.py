@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
 from surefoot.config import DomainConfig
 from surefoot.domains import code, files, instructions, python_file, reasoning
 from surefoot.domains.shots import PresentedSource, ShotSource
 from surefoot.errors import ConfigError
 from surefoot.protocols import Domain, TaskSource
+from surefoot.rewards.cards import DomainCard, RebasedGrader, read_card
 from surefoot.rewards.graders import named_grader
 
 Builder = Callable[[DomainConfig], Domain]
@@ -40,6 +42,11 @@ def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> D
     if config.grader is not None:
         grader = named_grader(config.grader, extract=config.extract, where=f"domains.{config.name}.grader")
     how = config.extract or str(getattr(grader, "extract", "whole"))
+    chance = domain.chance
+    if config.card is not None:
+        card = _card_of(config)
+        chance = max(chance, card.guess_rate)
+        grader = RebasedGrader(grader, card) if card.floor > 0 else grader
     source: TaskSource = PresentedSource(domain.source, how, config.instruction or "")
     if config.shots:
         source = ShotSource(source, config.shots, config.name)
@@ -51,8 +58,21 @@ def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> D
         grader=grader,
         max_new_tokens=config.max_new_tokens or own_limit,
         weight=config.weight,
-        chance=domain.chance if config.chance is None else config.chance,
+        chance=chance if config.chance is None else config.chance,
     )
+
+
+def _card_of(config: DomainConfig) -> DomainCard:
+    """The card that the recipe names. Raises DataError if there is none, ConfigError if it is of another source."""
+    assert config.card is not None
+    card = read_card(Path(config.card).expanduser())
+    if card.source != config.source:
+        raise ConfigError(
+            f"the card is of {card.source!r}, not of {config.source!r}",
+            where=f"domains.{config.name}.card",
+            fix=f"surefoot audit {config.source} --out DIR writes the right one",
+        )
+    return card
 
 
 def available() -> list[tuple[str, str]]:

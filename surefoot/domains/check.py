@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from surefoot.domains.audit.measure import first_tasks
+from surefoot.domains.audit.trial import Trial
 from surefoot.domains.pool import DEMONSTRATED, TaskPool
 from surefoot.protocols import Domain, Sandbox
 from surefoot.rewards.grading import GradingPool
-from surefoot.types import Rollout, Split, Task, Verdict, dump
+from surefoot.types import Split, Task, Verdict, dump
 
 GARBAGE = ("", " ", "xyzzy", "0", "I don't know.", "<answer></answer>", "9" * 5000)
 """Answers that no task should accept from everyone."""
@@ -76,9 +78,9 @@ def check(domain: Domain, sandbox: Sandbox, tasks: int = 20) -> Report:
     """
     pool = TaskPool(domain, heldout=tasks)
     heldout = pool.heldout
-    train = _some(pool, tasks)
+    train = first_tasks(pool, tasks)
     with GradingPool([domain], sandbox, workers=2, seconds=60.0) as graders:
-        tried = _Trial(graders, train)
+        tried = Trial(graders, train)
         references = [(task, str(task.metadata["answer"])) for task in train if task.metadata.get("answer") is not None]
         accepted = tried.verdicts(references)
         garbage = [(task, text) for task in train for text in GARBAGE if not _is_reference(task, text)]
@@ -114,28 +116,9 @@ def describe(task: Task) -> str:
     return "\n".join([f"--- {task.id}", turns, *lines])
 
 
-class _Trial:
-    """Grades made-up answers as if a model had written them."""
-
-    def __init__(self, graders: GradingPool, tasks: Sequence[Task]) -> None:
-        self._graders, self._tasks = graders, {task.id: task for task in tasks}
-        self.ungradable = 0
-        self.reasons: Counter[str] = Counter()
-        self.seconds: list[float] = []
-
-    def verdicts(self, answers: Sequence[tuple[Task, str]]) -> list[Verdict]:
-        rollouts = [_written(task, text, number) for number, (task, text) in enumerate(answers)]
-        verdicts = self._graders.grade_all(rollouts, self._tasks)
-        self.seconds += [v.seconds for v in verdicts]
-        failed = [v.reason for v in verdicts if v.grade == "ungradable"]
-        self.ungradable += len(failed)
-        self.reasons.update(failed)
-        return verdicts
-
-
 def _problems(
     report: Report,
-    tried: _Trial,
+    tried: Trial,
     references: Sequence[tuple[Task, str]],
     accepted: Sequence[Verdict],
     garbage: Sequence[tuple[Task, str]],
@@ -165,18 +148,6 @@ def _problems(
         yield f"only {report.distinct_prompts} of {report.tasks} training prompts are distinct"
 
 
-def _some(pool: TaskPool, count: int) -> list[Task]:
-    """The first `count` training tasks, each id once."""
-    found: dict[str, Task] = {}
-    cursor = 0
-    for _ in range(2 * count):
-        task, cursor = pool.train(cursor)
-        found.setdefault(task.id, task)
-        if len(found) == count:
-            break
-    return list(found.values())
-
-
 def _straight(domain: Domain, count: int) -> Iterator[Task]:
     for index in range(min(count, _size(domain, "train"))):
         yield domain.source.task("train", index)
@@ -194,7 +165,7 @@ def _changes(domain: Domain, split: Split, index: int) -> bool:
     return made() != made()
 
 
-def _best_constant(tried: _Trial, tasks: Sequence[Task], references: Sequence[tuple[Task, str]]) -> tuple[str, float]:
+def _best_constant(tried: Trial, tasks: Sequence[Task], references: Sequence[tuple[Task, str]]) -> tuple[str, float]:
     """The one answer that is right most often, of the usual ones and of the commonest references."""
     common = [text for text, _ in Counter(text for _, text in references).most_common(5)]
     candidates = list(dict.fromkeys([*CONSTANTS, *common]))
@@ -206,19 +177,6 @@ def _best_constant(tried: _Trial, tasks: Sequence[Task], references: Sequence[tu
 
 def _is_reference(task: Task, text: str) -> bool:
     return text.strip() != "" and text.strip() == str(task.metadata.get("answer", "")).strip()
-
-
-def _written(task: Task, text: str, sample: int) -> Rollout:
-    return Rollout(
-        task_id=task.id,
-        domain=task.domain,
-        sample=sample,
-        tokens=(0,),
-        mask=(True,),
-        logprobs=(0.0,),
-        text=text,
-        stop="stop",
-    )
 
 
 def _short(value: object) -> str:

@@ -17,7 +17,8 @@ from typing import Any
 
 from surefoot.config import DomainConfig
 from surefoot.domains.guessing import guess_rate
-from surefoot.domains.reasoning_maker import MAKER, Items
+from surefoot.domains.reasoning_guards import admitted
+from surefoot.domains.reasoning_maker import MAKER, Items, Maker
 from surefoot.domains.seeds import split_seed
 from surefoot.errors import ConfigError, GraderError
 from surefoot.protocols import Domain, Sandbox
@@ -41,7 +42,9 @@ SLOW = frozenset(
         "word_ladder",
     ]
 )
-"""Generators that take 10 ms or more for an item; none of them has an answer that could be guessed."""
+"""Generators that take 10 ms or more for an item: the chance level is not measured when they are built."""
+CHANCE = {"polynomial_equations": 0.227, "zebra_puzzles": 0.313}
+"""Chance level of slow generators: the share of the commonest answer in about 100 items; 0 for the others."""
 EXACT = frozenset({"coin_flip", "game_of_life_halting"})
 """Generators whose scorers pay in full for answers that are wrong (`0`; any text at all): the reference must be met."""
 INSTRUCTIONS = {
@@ -64,9 +67,11 @@ class ReasoningGymSource:
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
     suffix: str = ""
+    maker: Maker | None = None
+    """Process that makes the items; None for the one that all domains share."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_items", Items(MAKER, self.name, self.options))
+        object.__setattr__(self, "_items", Items(self.maker or MAKER, self.name, self.options))
 
     def size(self, split: Split) -> int | None:
         return None
@@ -117,6 +122,8 @@ class ReasoningGymGrader:
             return right("score", answer)
         if task.checks["plain"]:
             return wrong("score", f"{answer!r} is not the reference answer")
+        if not admitted(task.checks["dataset"], answer, reference):
+            return wrong("score", f"{answer!r} has not the form of the reference answer")
         key = (task.checks["dataset"], str(task.checks["options"]), task.checks["seed"], answer)
         return self.known.get(key, lambda: self._score(task, answer, reference, sandbox))
 
@@ -152,7 +159,7 @@ def build(config: DomainConfig) -> Domain:
         name=config.name,
         source=source,
         grader=ReasoningGymGrader(how),
-        chance=0.0 if name in SLOW else guess_rate(source),
+        chance=CHANCE.get(name, 0.0) if name in SLOW else guess_rate(source),
         description=f"reasoning-gym generator {name}",
     )
 

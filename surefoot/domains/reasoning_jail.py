@@ -35,6 +35,9 @@ NODES = (
     ast.Tuple, ast.List,
 )  # fmt: skip
 
+OWN_TEXT = frozenset({"reasoning_gym.arithmetic.bitwise_arithmetic"})
+"""Modules that evaluate the question, never the answer, when they score."""
+
 _real_parse = sympy_parser.parse_expr
 
 
@@ -119,7 +122,7 @@ def _oracle(dataset: Any, entry: Any) -> float | str:
 def _disarm() -> None:
     sympy.parse_expr = sympy_parser.parse_expr = guarded_parse
     for name, module in list(sys.modules.items()):
-        if name.startswith("reasoning_gym.") and module is not None:
+        if name.startswith("reasoning_gym.") and name not in OWN_TEXT and module is not None:
             vars(module)["eval"] = ast.literal_eval
             if vars(module).get("parse_expr") is _real_parse:
                 vars(module)["parse_expr"] = guarded_parse

@@ -29,7 +29,8 @@ KEPT = 512
 class Maker:
     """One child process for all reasoning-gym domains of this process. Thread-safe; starts the child when needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, hash_seed: str = "0") -> None:
+        self._hash_seed = hash_seed
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -74,7 +75,7 @@ class Maker:
                 fix="pip install 'surefoot[reasoning]'",
                 where="reasoning_gym",
             )
-        env = {**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        env = {**os.environ, "PYTHONHASHSEED": self._hash_seed, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self._child = subprocess.Popen(
             [sys.executable, "-P", str(CHILD)],
             stdin=subprocess.PIPE,

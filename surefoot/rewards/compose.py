@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 from surefoot.config import RewardConfig
 from surefoot.errors import ConfigError
+from surefoot.rewards.integrity import Inspector
 from surefoot.types import Group, Reward, Verdict
 
 PARTIAL_CEILING = 0.5
@@ -38,6 +39,7 @@ class Rewarder:
     config: RewardConfig
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_inspector", Inspector(self.config.integrity))
         for name, weight in self.config.weights.items():
             if not (math.isfinite(weight) and weight >= 0):
                 fix = "give a number of 0 or more; correctness needs no weight"
@@ -61,7 +63,9 @@ class Rewarder:
         return tuple(self.score(verdict) for verdict in verdicts)
 
     def score_group(self, group: Group) -> Group:
-        """The group with a reward for each of its verdicts, bonuses normalised as the recipe says."""
+        """The group, inspected, with a reward for each of its verdicts, bonuses normalised as the recipe says."""
+        inspector: Inspector = self.__dict__["_inspector"]
+        group = inspector.examine(group)
         if self.config.normalise == "none" or not self.config.weights:
             return replace(group, rewards=self.score_all(group.verdicts))
         levelled = _levelled(group.verdicts, tuple(self.config.weights))

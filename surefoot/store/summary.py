@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from surefoot.types import Group, Reward, Rollout, Verdict
+from surefoot.types import Action, Group, Reward, Rollout, Verdict
 
 Sampled = tuple[Rollout, Verdict, Reward]
 
@@ -27,10 +27,16 @@ def _numbers(groups: Sequence[Group]) -> dict[str, float]:
         "rollouts": len(samples),
         "ungradable": sum(verdict.grade == "ungradable" for _, verdict, _ in samples),
         "findings": sum(len(verdict.findings) for _, verdict, _ in samples),
+        "quarantined": sum(_has(verdict, "quarantine") for _, verdict, _ in samples),
+        "zeroed": sum(_has(verdict, "zero") for _, verdict, _ in samples),
         "truncated": _mean(float(rollout.stop == "length") for rollout, _, _ in samples),
         "answer_tokens": _mean(float(rollout.sampled) for rollout, _, _ in samples),
         "degenerate_groups": _mean(float(group.degenerate) for group in groups),
     }
+
+
+def _has(verdict: Verdict, action: Action) -> bool:
+    return verdict.grade != "ungradable" and any(finding.action == action for finding in verdict.findings)
 
 
 def _mean(values: Iterable[float]) -> float:

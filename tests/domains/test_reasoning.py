@@ -161,7 +161,7 @@ def test_text_of_the_model_is_never_executed(name, sandbox, tmp_path):
 
 
 def test_an_answer_that_hangs_the_scorer_is_wrong_and_noted(sandbox):
-    verdict = grade("puzzle24", "((9**999)**999)**999", sandbox)
+    verdict = grade("countdown", "((9**999)**999)**999", sandbox)
     assert verdict.grade == "wrong"
     assert [f.kind for f in verdict.findings] == ["breaks_grader"]
 
