@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from surefoot import build
 from surefoot.config import Recipe
-from surefoot.errors import RunError
+from surefoot.errors import ResourceError, RunError
 from surefoot.evaluate import Evaluation, report_findings, save, write_report
 from surefoot.evaluate.cache import cache_folder
 from surefoot.evaluate.cost import Cost
@@ -142,6 +143,49 @@ def _open_measure(
         weights = fingerprint(newest_model(model), recipe.seed)
         folder = cache_folder(cache_directory() / "evaluations", model, weights, recipe.domains, recipe)
         yield Measure(recipe, opened, shown, interrupter, model, half_width, suite.conversations), folder
+
+
+def serve(
+    model: str,
+    recipe: Recipe,
+    *,
+    port: int,
+    host: str = "127.0.0.1",
+    name: str | None = None,
+    ready: Callable[[str], None] = print,
+) -> None:
+    """Serve a model as an OpenAI-compatible endpoint until the process is asked to end.
+
+    Args:
+        recipe: Its compute type, device, threads and `[rollout]` batch and prompt limit apply.
+        name: What clients call the model; by default `model`.
+        ready: Told the address once requests are taken.
+
+    Raises:
+        ResourceError: The port is taken.
+    """
+    import uvicorn
+
+    from surefoot.serve import make_app
+
+    build.set_threads(recipe.threads)
+    loaded = build.load_model(newest_model(model), seed=recipe.seed)
+    decoder = build.compute_copy(loaded.decoder, recipe.learner.dtype, recipe.device)
+    engine = build.engine(loaded, decoder, recipe.rollout)
+    app = make_app(loaded, engine, name or model)
+    listening = _listen(host, port)
+    shown = f"http://{host}:{listening.getsockname()[1]}/v1"
+    ready(shown)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port))
+    except OSError as error:
+        raise ResourceError(
+            f"cannot listen: {error.strerror or error}", where=f"{host}:{port}", fix="choose another --port"
+        ) from error
 
 
 def newest_model(name: str) -> str:

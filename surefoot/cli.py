@@ -150,6 +150,28 @@ def evaluate(
         raise typer.Exit(1)
 
 
+@app.command()
+def serve(
+    model: Annotated[str, typer.Argument(help="Model name, Hugging Face directory, or run directory.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    host: Annotated[
+        str, typer.Option(help="Others than 127.0.0.1 let other machines in: there is no key.")
+    ] = "127.0.0.1",
+    name: Annotated[str | None, typer.Option(help="What clients call the model. [MODEL]")] = None,
+    set_: Set = None,
+) -> None:
+    """Serve a model as an OpenAI-compatible endpoint: chat, completions with log-probs and echo, streaming."""
+    from surefoot.evaluate.suite import load_suite
+
+    recipe = load_suite("stability-quick", model, set_ or ()).recipe
+
+    from surefoot import api
+
+    api.serve(
+        model, recipe, port=port, host=host, name=name, ready=lambda at: console.print(f"serving {model} at {at}")
+    )
+
+
 @app.command("suites")
 def list_suites() -> None:
     """List the suites that `surefoot eval --suite` knows."""
