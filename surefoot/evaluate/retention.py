@@ -194,7 +194,7 @@ def _wilson(share: float, variance: float, sizes: tuple[int, int], level: float)
     t = float(stats.t.ppf((1 + level) / 2, max(1, clusters - 1)))
     middle = (share + t * t / (2 * size)) / (1 + t * t / size)
     half = t * math.sqrt(share * (1 - share) / size + (t / (2 * size)) ** 2) / (1 + t * t / size)
-    return Estimate(share, max(0.0, middle - half), min(1.0, middle + half), clusters)
+    return Estimate(share, min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half)), clusters)
 
 
 def _share(values: Sequence[bool]) -> float:

@@ -32,7 +32,7 @@ FAR = 1_000_000
 Change = Callable[[Task, Random], Task | None]
 
 _OPTION = re.compile(r"^\(?([A-Z])[).:][ \t]+(.+)$", re.MULTILINE)
-_CODE = re.compile(r"(```.*?```|`[^`\n]*`|^[ \t]*(?:>>>|def |assert |return ).*$|^.*==.*$)", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"((?s:```.*?```)|`[^`\n]*`|^[ \t]*(?:>>>|def |assert |return ).*$|^.*==.*$)", re.MULTILINE)
 
 
 def paraphrase(task: Task, random: Random) -> Task:

@@ -58,14 +58,18 @@ def test_stop_strings_end_the_text_and_are_not_in_it(client: openai.OpenAI) -> N
     stop = text[2:4]
     short = client.chat.completions.create(**CHAT, stop=[stop])
     assert short.choices[0].message.content == text[: text.find(stop)] and short.choices[0].finish_reason == "stop"
-    streamed = "".join(p.choices[0].delta.content or "" for p in client.chat.completions.create(**CHAT, stop=stop, stream=True))
+    streamed = "".join(
+        p.choices[0].delta.content or "" for p in client.chat.completions.create(**CHAT, stop=stop, stream=True)
+    )
     assert streamed == short.choices[0].message.content
 
 
 def test_echoed_logprobs_are_those_of_the_model(client: openai.OpenAI) -> None:
     model = load_model("tiny")
     tokens = model.tokenizer.encode("the cat sat on the mat")
-    reply = client.completions.create(model="tiny", prompt=[tokens, tokens[:5]], max_tokens=1, echo=True, logprobs=2, temperature=0)
+    reply = client.completions.create(
+        model="tiny", prompt=[tokens, tokens[:5]], max_tokens=1, echo=True, logprobs=2, temperature=0
+    )
     found = reply.choices[0].logprobs
     assert len(found.token_logprobs) == len(tokens) + 1 and found.token_logprobs[0] is None
     with torch.inference_mode():
@@ -84,7 +88,9 @@ def test_chat_logprobs_and_several_choices(client: openai.OpenAI) -> None:
     assert sum(len(choice.logprobs.content) for choice in reply.choices) == reply.usage.completion_tokens
     assert [choice.index for choice in reply.choices] == [0, 1, 2]
     for choice in reply.choices:
-        assert all(e.logprob <= e.top_logprobs[0].logprob + 1e-6 and math.isfinite(e.logprob) for e in choice.logprobs.content)
+        assert all(
+            e.logprob <= e.top_logprobs[0].logprob + 1e-6 and math.isfinite(e.logprob) for e in choice.logprobs.content
+        )
 
 
 @pytest.mark.parametrize(
