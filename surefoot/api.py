@@ -20,6 +20,7 @@ from surefoot.evaluate.inspect_log import write_inspect_logs
 from surefoot.evaluate.suite import EvaluationSuite
 from surefoot.interrupt import Interrupter
 from surefoot.measure import Measure
+from surefoot.models import load_model
 from surefoot.models.fingerprint import fingerprint
 from surefoot.models.library import cache_directory
 from surefoot.progress import Progress, open_progress
@@ -169,7 +170,7 @@ def serve(
     from surefoot.serve import make_app
 
     build.set_threads(recipe.threads)
-    loaded = build.load_model(newest_model(model), seed=recipe.seed)
+    loaded = load_model(newest_model(model), seed=recipe.seed)
     decoder = build.compute_copy(loaded.decoder, recipe.learner.dtype, recipe.device)
     engine = build.engine(loaded, decoder, recipe.rollout)
     app = make_app(loaded, engine, name or model)

@@ -65,7 +65,7 @@ class CompletionRequest(Request):
         if isinstance(self.prompt, str):
             return [self.prompt]
         if self.prompt and isinstance(self.prompt[0], int):
-            return [[int(t) for t in self.prompt]]  # type: ignore[arg-type]
+            return [[int(t) for t in self.prompt]]
         return [p if isinstance(p, str) else list(p) for p in self.prompt]  # type: ignore[arg-type]
 
 

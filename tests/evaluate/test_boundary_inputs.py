@@ -1,4 +1,4 @@
-"""Boundary inputs of code: made from types, expected values from the reference, samples graded again in the real jail."""
+"""Boundary inputs of code: made from types, expected values from the reference, samples graded again in the jail."""
 
 from __future__ import annotations
 

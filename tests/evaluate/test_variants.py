@@ -68,7 +68,7 @@ def test_names_change_together_and_in_the_answer() -> None:
 
 
 def test_code_in_a_prompt_is_left_alone() -> None:
-    text = "Write a Python function `f(a)` that doesn't stop. For example:\nf(\"it's\") == 'a b c'\nReply with the code only."
+    text = "Write a Python function `f(a)` that doesn't stop. For example:\nf(\"it's\") == 'a b c'\nReply with code."
     assert "f(\"it's\") == 'a b c'" in asked(unicode(task(text), Random(0)))
     assert "doesn’t" in asked(unicode(task(text), Random(0))) and "`f(a)`" in asked(unicode(task(text), Random(0)))
     for seed in range(10):
