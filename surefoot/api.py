@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from surefoot import build
-from surefoot.config import DomainConfig, Recipe
-from surefoot.errors import RunError
-from surefoot.evaluate import Evaluation, report_findings, write_report
+from surefoot.config import Recipe
+from surefoot.errors import ResourceError, RunError
+from surefoot.evaluate import Evaluation, report_findings, save, write_report
+from surefoot.evaluate.cache import cache_folder
+from surefoot.evaluate.cost import Cost
+from surefoot.evaluate.evaluator import EVALUATION_FILE
+from surefoot.evaluate.inspect_log import write_inspect_logs
+from surefoot.evaluate.suite import EvaluationSuite
 from surefoot.interrupt import Interrupter
 from surefoot.measure import Measure
 from surefoot.models import load_model
+from surefoot.models.fingerprint import fingerprint
+from surefoot.models.library import cache_directory
 from surefoot.progress import Progress, open_progress
+from surefoot.rollout.openai import EndpointOptions
 from surefoot.stages import open_stages
 from surefoot.store import CheckpointStore
 from surefoot.store.checkpoint import damage
@@ -57,42 +67,126 @@ def train(recipe: Recipe, directory: Path, *, resume: bool = False, progress: Pr
 
 def evaluate(
     model: str,
-    domains: Sequence[DomainConfig],
-    recipe: Recipe,
+    suite: EvaluationSuite,
     *,
     output: Path | None = None,
     label: str = "",
+    half_width: float | None = None,
+    fresh: bool = False,
+    inspect_log: Path | None = None,
+    endpoint: EndpointOptions | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Measure a model on held-out tasks.
 
+    Every sample is kept in the cache as it is graded, so that a killed evaluation goes on where it stopped, and one of
+    the same model, domains and parameters draws only what is new.
+
     Args:
-        model: Anything a recipe's `model` may be, or a run directory, whose newest checkpoint is taken.
-        recipe: Its seed, `[evaluate]`, `[rollout]`, `[sandbox]` and compute type apply.
-        output: Directory for samples as they are drawn (a killed evaluation goes on where it stopped) and reports.
+        model: Anything a recipe's `model` may be, a run directory, whose newest checkpoint is taken, or the address of
+            an OpenAI-compatible endpoint (`http://host:port/v1`, the model's name after a `#` if it serves several).
+        suite: What to measure; the model of its recipe is of no account.
+        output: Directory for `evaluation.json` and the reports.
+        half_width: Draw more tasks only while half of a domain's interval is wider than this.
+        fresh: Forget the samples of before.
+        inspect_log: Directory for logs that the viewer of inspect_ai opens, one a domain.
 
     Raises:
         SurefootError: A model or domain cannot be loaded.
-        Interrupted: Ctrl-C or SIGTERM; samples drawn so far are in `output`.
+        Interrupted: Ctrl-C or SIGTERM; samples drawn so far are in the cache.
     """
     with ExitStack() as stack:
         shown = stack.enter_context(progress or open_progress())
+        measure, folder = stack.enter_context(_open_measure(model, suite, shown, half_width))
+        if fresh:
+            shutil.rmtree(folder, ignore_errors=True)
+        shown.say(f"{suite.name}: {measure.cost(folder)}")
+        shown.stage(f"loading {model}")
+        engine = build.open_engine(newest_model(model), suite.recipe, endpoint)
+        stack.callback(engine.close)
+        evaluation = measure(engine, label, folder)
+    write_report([evaluation], folder, title=model)
+    if output:
+        save(evaluation, output / EVALUATION_FILE)
+        write_report([evaluation], output, title=model)
+    if inspect_log:
+        write_inspect_logs(evaluation, inspect_log)
+    return evaluation
+
+
+def evaluation_cost(model: str, suite: EvaluationSuite) -> Cost:
+    """What `evaluate` would still have to draw. The model is not loaded."""
+    with open_progress() as shown, _open_measure(model, suite, shown, None) as (measure, folder):
+        return measure.cost(folder)
+
+
+@contextmanager
+def _open_measure(
+    model: str, suite: EvaluationSuite, shown: Progress, half_width: float | None
+) -> Iterator[tuple[Measure, Path]]:
+    """What measures, ready but for the engine, and the folder in the cache that its samples belong to."""
+    recipe = suite.recipe
+    with ExitStack() as stack:
         interrupter = stack.enter_context(Interrupter(shown.say))
         build.set_threads(recipe.threads)
         shown.stage("loading domains and sandbox")
-        suite = stack.enter_context(
-            build.open_suite(domains, recipe.rollout, recipe.sandbox, heldout=recipe.evaluate.tasks, seed=recipe.seed)
+        opened = stack.enter_context(
+            build.open_suite(
+                recipe.domains,
+                recipe.rollout,
+                recipe.sandbox,
+                heldout=recipe.evaluate.tasks,
+                seed=recipe.seed,
+                train=False,
+                variants=suite.variants,
+            )
         )
-        shown.stage(f"loading {model}")
-        loaded = load_model(newest_model(model), seed=recipe.seed)
-        engine = build.engine(
-            loaded, build.compute_copy(loaded.decoder, recipe.learner.dtype, recipe.device), recipe.rollout
-        )
-        stack.callback(engine.close)
-        evaluation = Measure(recipe, suite, shown, interrupter, model)(engine, label, output)
-    if output:
-        write_report([evaluation], output, title=model)
-    return evaluation
+        weights = fingerprint(newest_model(model), recipe.seed)
+        folder = cache_folder(cache_directory() / "evaluations", model, weights, recipe.domains, recipe)
+        yield Measure(recipe, opened, shown, interrupter, model, half_width, suite.conversations), folder
+
+
+def serve(
+    model: str,
+    recipe: Recipe,
+    *,
+    port: int,
+    host: str = "127.0.0.1",
+    name: str | None = None,
+    ready: Callable[[str], None] = print,
+) -> None:
+    """Serve a model as an OpenAI-compatible endpoint until the process is asked to end.
+
+    Args:
+        recipe: Its compute type, device, threads and `[rollout]` batch and prompt limit apply.
+        name: What clients call the model; by default `model`.
+        ready: Told the address once requests are taken.
+
+    Raises:
+        ResourceError: The port is taken.
+    """
+    import uvicorn
+
+    from surefoot.serve import make_app
+
+    build.set_threads(recipe.threads)
+    loaded = load_model(newest_model(model), seed=recipe.seed)
+    decoder = build.compute_copy(loaded.decoder, recipe.learner.dtype, recipe.device)
+    engine = build.engine(loaded, decoder, recipe.rollout)
+    app = make_app(loaded, engine, name or model)
+    listening = _listen(host, port)
+    shown = f"http://{host}:{listening.getsockname()[1]}/v1"
+    ready(shown)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port))
+    except OSError as error:
+        raise ResourceError(
+            f"cannot listen: {error.strerror or error}", where=f"{host}:{port}", fix="choose another --port"
+        ) from error
 
 
 def newest_model(name: str) -> str:

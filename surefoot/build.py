@@ -12,13 +12,16 @@ import torch
 
 from surefoot.config import DomainConfig, Recipe, RolloutConfig, SandboxConfig
 from surefoot.domains import TaskPool, build_domain
-from surefoot.models import Decoder, LoadedModel
+from surefoot.evaluate.variants import INPUTS, derive, derive_inputs
+from surefoot.models import Decoder, LoadedModel, load_model
 from surefoot.models.compute import pick_device, pick_dtype
-from surefoot.protocols import Domain
+from surefoot.protocols import Domain, Engine, Sandbox
 from surefoot.rewards import GradingPool
 from surefoot.rollout import LocalEngine
+from surefoot.rollout.openai import EndpointOptions, OpenAIEngine, is_endpoint
 from surefoot.sandbox import open_sandbox
 from surefoot.schedule import ProportionalScheduler
+from surefoot.types import Task
 
 
 @dataclass(frozen=True)
@@ -32,22 +35,43 @@ class Suite:
 
 @contextmanager
 def open_suite(
-    configs: Sequence[DomainConfig], rollout: RolloutConfig, sandbox: SandboxConfig, *, heldout: int, seed: int
+    configs: Sequence[DomainConfig],
+    rollout: RolloutConfig,
+    sandbox: SandboxConfig,
+    *,
+    heldout: int,
+    seed: int,
+    train: bool = True,
+    variants: Sequence[str] = (),
 ) -> Iterator[Suite]:
     """Domains, pools and graders over one sandbox; all of it is closed at the end of the block.
+
+    Without `train`, domains need no tasks to train on. For each of `variants` there is a further domain of changed
+    held-out tasks, wherever some can be changed.
 
     Raises ConfigError or DataError for a domain that cannot be built, SandboxError where the level is not to be had.
     """
     domains = tuple(build_domain(c, default_max_new_tokens=rollout.max_new_tokens) for c in configs)
     pools = {domain.name: TaskPool(domain, heldout, seed=seed) for domain in domains}
     for pool in pools.values():
-        _ = pool.heldout, pool.train(0)  # bad data is reported before the minutes of loading and evaluating
+        _ = pool.heldout, train and pool.train(0)  # bad data is reported before the minutes of loading and evaluating
     with open_sandbox(sandbox.level, sandbox.workers, allow_weak=sandbox.allow_weak) as box:
+        changed = [new for domain in domains for new in _variants(domain, pools[domain.name].heldout, variants, box)]
+        pools |= {domain.name: TaskPool(domain, heldout, seed=seed) for domain in changed}
+        domains = (*domains, *changed)
         graders = GradingPool(domains, box, workers=sandbox.workers)
         try:
             yield Suite(domains, pools, graders)
         finally:
             graders.close()
+
+
+def _variants(domain: Domain, tasks: Sequence[Task], names: Sequence[str], box: Sandbox) -> Iterator[Domain]:
+    for name in names:
+        if name == INPUTS:
+            yield from derive_inputs(domain, tasks, box)
+        elif changed := derive(domain, tasks, name):
+            yield changed
 
 
 def scheduler(recipe: Recipe, suite: Suite) -> ProportionalScheduler:
@@ -73,6 +97,14 @@ def engine(model: LoadedModel, decoder: Decoder, rollout: RolloutConfig, version
         max_prompt_tokens=rollout.max_prompt_tokens,
         version=version,
     )
+
+
+def open_engine(name: str, recipe: Recipe, endpoint: EndpointOptions | None = None) -> Engine:
+    """An engine for evaluating only: over a model that is loaded here, or over an endpoint (`http://...`)."""
+    if is_endpoint(name):
+        return OpenAIEngine(name, endpoint or EndpointOptions())
+    model = load_model(name, seed=recipe.seed)
+    return engine(model, compute_copy(model.decoder, recipe.learner.dtype, recipe.device), recipe.rollout)
 
 
 def compute_copy(decoder: Decoder, dtype: str, device: str) -> Decoder:

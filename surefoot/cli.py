@@ -94,35 +94,92 @@ def train(
 
 @app.command("eval")
 def evaluate(
-    model: Annotated[str, typer.Argument(help="Model name, Hugging Face directory, or run directory.")],
-    domains: Annotated[str, typer.Option(help="Comma-separated names from the recipe, or sources. [all of it]")] = "",
+    model: Annotated[str, typer.Argument(help="Model name, Hugging Face directory, run directory, or http://... /v1.")],
+    suite: Annotated[str, typer.Option(help="What to measure: a suite's name or a .toml (see surefoot suites).")] = "",
+    data: Annotated[Path | None, typer.Option(help="Folder of public data sets, for suites that read them.")] = None,
+    domains: Annotated[str, typer.Option(help="Comma-separated names from it, or sources. [all of it]")] = "",
     recipe: RecipeFile = QUICKSTART,
     tasks: Annotated[int | None, typer.Option(min=1, help="Held-out tasks a domain.")] = None,
     samples: Annotated[int | None, typer.Option(min=1, help="Samples a task.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0.0, help="Sampling temperature.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Keep samples (resumable) and reports here.")] = None,
+    half_width: Annotated[float | None, typer.Option(min=0.001, help="More tasks until intervals are +- this.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write evaluation.json and reports here.")] = None,
+    inspect_log: Annotated[Path | None, typer.Option(help="Also write logs for inspect_ai's viewer here.")] = None,
     fail_if: Annotated[list[str] | None, typer.Option(help="Exit with 1 if true, e.g. 'pass^4.code < 0.6'.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what it will cost.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Draw samples anew that are in the cache.")] = False,
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests at the same time, for an endpoint.")] = 8,
+    requests_per_minute: Annotated[float, typer.Option(min=0, help="Most requests; 0: no limit.")] = 0,
     set_: Set = None,
 ) -> None:
-    """Measure how reliably a model solves held-out tasks, with 95% intervals."""
-    from surefoot import api
-    from surefoot.evaluate import check_gate, parse_gate, table
+    """Measure how reliably a model solves held-out tasks, with 95% intervals. Samples are cached: a killed evaluation
+    goes on where it stopped."""
+    from surefoot.evaluate import check_gate, parse_gate
+    from surefoot.evaluate.suite import load_suite, suite_of
     from surefoot.recipe import load_recipe, select_domains
     from surefoot.store.rundir import is_run
 
     gates = [parse_gate(text) for text in fail_if or ()]
-    if is_run(Path(model)) and recipe == QUICKSTART:
-        recipe = Path(model) / "config.toml"
     given = {"evaluate.tasks": tasks, "evaluate.samples": samples, "evaluate.temperature": temperature}
-    resolved = load_recipe(recipe, [*(set_ or ()), *(f"{k}={v}" for k, v in given.items() if v is not None)])
-    chosen = select_domains(resolved, [name.strip() for name in domains.split(",") if name.strip()])
-    evaluation = api.evaluate(model, chosen, resolved, output=out)
-    console.print(table([evaluation]))
+    overrides = [*(set_ or ()), *(f"{k}={v}" for k, v in given.items() if v is not None)]
+    if suite:
+        chosen = load_suite(suite, model, overrides, data=data)
+    else:
+        of_run = is_run(Path(model)) and recipe == QUICKSTART
+        recipe = Path(model) / "config.toml" if of_run else recipe
+        chosen = suite_of(load_recipe(recipe, overrides), recipe.parent.name if of_run else recipe.stem)
+    names = [name.strip() for name in domains.split(",") if name.strip()]
+    chosen = chosen.only(select_domains(chosen.recipe, names))
+
+    from surefoot import api
+    from surefoot.evaluate.overview import overview
+    from surefoot.rollout.openai import EndpointOptions
+
+    if plan:
+        console.print(str(api.evaluation_cost(model, chosen)), highlight=False, markup=False)
+        return
+    options = EndpointOptions(concurrency, requests_per_minute)
+    evaluation = api.evaluate(
+        model, chosen, output=out, half_width=half_width, fresh=fresh, inspect_log=inspect_log, endpoint=options
+    )
+    for part in overview(evaluation):
+        console.print(part, highlight=False)
     results = [check_gate(gate, evaluation) for gate in gates]
     for result in results:
         console.print(result.message, highlight=False, markup=False)
     if not all(result.passed for result in results):
         raise typer.Exit(1)
+
+
+@app.command()
+def serve(
+    model: Annotated[str, typer.Argument(help="Model name, Hugging Face directory, or run directory.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    host: Annotated[
+        str, typer.Option(help="Others than 127.0.0.1 let other machines in: there is no key.")
+    ] = "127.0.0.1",
+    name: Annotated[str | None, typer.Option(help="What clients call the model. [MODEL]")] = None,
+    set_: Set = None,
+) -> None:
+    """Serve a model as an OpenAI-compatible endpoint: chat, completions with log-probs and echo, streaming."""
+    from surefoot.evaluate.suite import load_suite
+
+    recipe = load_suite("stability-quick", model, set_ or ()).recipe
+
+    from surefoot import api
+
+    api.serve(
+        model, recipe, port=port, host=host, name=name, ready=lambda at: console.print(f"serving {model} at {at}")
+    )
+
+
+@app.command("suites")
+def list_suites() -> None:
+    """List the suites that `surefoot eval --suite` knows."""
+    from surefoot.evaluate.suite import suites
+
+    for name, description in suites():
+        console.print(f"{name:<20} {description}", highlight=False, markup=False, soft_wrap=True)
 
 
 @app.command()

@@ -194,6 +194,19 @@ class EvaluateConfig(Section):
     """Evaluate before training (and after the warm start)."""
     after: bool = True
     """Evaluate after the last step."""
+    every: int = Field(default=0, ge=0)
+    """Steps between evaluations while training, each held against the one before training; 0 for none."""
+    gate: str = ""
+    """Metric that must not get worse in any domain, such as `pass^4`; empty for pass^k with k half of the samples."""
+    on_regression: Literal["report", "slow", "roll_back", "stop"] = "report"
+    """What a domain that got worse (paired test, Holm-adjusted at 5%) leads to: a line in the log; half of its share of
+    prompts; that and the weights of the last evaluation that was passed; the end of the training."""
+
+    @model_validator(mode="after")
+    def _gates_have_a_reference(self) -> Self:
+        if self.every and not self.before:
+            raise ValueError("evaluations while training are held against the one before it: every needs before = true")
+        return self
 
 
 class CheckpointConfig(Section):

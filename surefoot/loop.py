@@ -53,6 +53,8 @@ class Run:
     watch: JumpWatch = field(default_factory=JumpWatch)
     done: int = 0
     """Steps taken, in this process or before it was resumed."""
+    until: int | None = None
+    """Pause after this step; None for the recipe's last."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Of the present step, by stage."""
 
@@ -64,7 +66,7 @@ class Run:
 
     def steps(self) -> Iterator[int]:
         """The numbers of the steps still to take, from 1; stops early, with all saved, when the user asks."""
-        for step in range(self.done + 1, self.recipe.steps + 1):
+        for step in range(self.done + 1, (self.until or self.recipe.steps) + 1):
             self.seconds = {}
             began = time.perf_counter()
             yield step
@@ -127,10 +129,14 @@ class Run:
         """Write a checkpoint of everything that the next step depends on, unless there is one of this step."""
         if (self.directory.checkpoints / f"step-{self.done:06d}").exists():
             return
+        self.write_checkpoint(self.checkpoints)
+
+    def write_checkpoint(self, store: CheckpointStore) -> None:
+        """Write a checkpoint of the present step into a store."""
         self.progress.stage("saving a checkpoint")
         state = {"learner": self.learner.counters(), "scheduler": self.scheduler.state()}
         model = self.model
-        self.checkpoints.save(
+        store.save(
             self.done,
             lambda path: save_model(self.learner.masters, model.hf_config, model.tokenizer, path),
             {name: tensor for name, tensor in self.learner.tensors().items() if not name.startswith("master")},

@@ -181,6 +181,10 @@ class Scheduler(Protocol):
 
     def observe(self, groups: Sequence[Group], update: UpdateReport) -> None: ...
 
+    def scale(self, name: str, factor: float) -> None:
+        """Multiply a domain's share of the prompts, from now on."""
+        ...
+
     def state(self) -> dict[str, Any]:
         """Everything that its next draw depends on, as JSON-ready data."""
         ...

@@ -47,7 +47,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
         raise ConfigError(f"not valid TOML: {broken}", where=str(path)) from broken
     for override in overrides:
-        _apply(data, override)
+        apply_override(data, override)
     return parse_recipe(data, where=str(path))
 
 
@@ -186,7 +186,8 @@ def _dotted(location: Sequence[str | int], data: Mapping[str, Any]) -> str:
     return ".".join(parts)
 
 
-def _apply(data: dict[str, Any], override: str) -> None:
+def apply_override(data: dict[str, Any], override: str) -> None:
+    """Set one key of a recipe that is still plain data. Raises ConfigError for what is not KEY=VALUE or no section."""
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {override!r} is not KEY=VALUE", fix="for example --set learner.lr=2e-6")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from surefoot import build, loop
 from surefoot.build import Suite
 from surefoot.config import Recipe
 from surefoot.domains import demonstration
-from surefoot.evaluate.records import Evaluation
+from surefoot.evaluate.evaluator import EVALUATION_FILE
+from surefoot.evaluate.records import Evaluation, read
+from surefoot.gates import GatedTraining
 from surefoot.interrupt import Interrupter
 from surefoot.learner import Example, PolicyLearner, warm_start
 from surefoot.loop import Run
@@ -24,6 +27,8 @@ from surefoot.recipe import differences, load_recipe
 from surefoot.rewards import Rewarder
 from surefoot.store import Checkpoint, CheckpointStore, Journal, RunDirectory
 from surefoot.store.rollouts import forget_after
+
+LAST = "after RL"
 
 
 @dataclass(frozen=True)
@@ -40,21 +45,32 @@ class Stages:
         """Everything that is left to do; yields the evaluations in order."""
         run, settings = self.run, self.run.recipe.evaluate
         warm = run.recipe.warm_start.examples > 0
+        before = None
         if settings.before:
-            yield self._evaluate("base")
+            yield (before := self._evaluate("base"))
         if self.fresh:
             if warm:
                 self._warm_start()
             run.save()
         if settings.before and warm:
-            yield self._evaluate("warm start")
-        loop.train(run)
+            yield (before := self._evaluate("warm start"))
+        if settings.every and before:
+            GatedTraining(run, self.measure).train(before)
+        else:
+            loop.train(run)
         if settings.after:
-            yield self._evaluate("after RL")
+            yield self._evaluate(LAST)
 
     def _evaluate(self, label: str) -> Evaluation:
-        """An evaluation that is complete is only read, so it does not matter that the weights have moved on."""
-        return self.measure(self.run.engine, label, self.run.directory.evaluations / label.replace(" ", "-"))
+        """An evaluation that is complete is only read: the weights have moved on since. The one at the end is made anew
+        if they have, because the run was resumed with more steps."""
+        directory = self.run.directory.evaluations / label.replace(" ", "-")
+        if (directory / EVALUATION_FILE).is_file():
+            found = read(directory)
+            if label != LAST or found.policy_version == self.run.engine.version:
+                return found
+            shutil.rmtree(directory)
+        return self.measure(self.run.engine, label, directory)
 
     def _warm_start(self) -> None:
         run, settings = self.run, self.run.recipe.warm_start

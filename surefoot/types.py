@@ -202,6 +202,8 @@ class Draw:
     max_new_tokens: int
     seeds: tuple[int, ...] = ()
     """One per sample, derived from (run, step, task, sample)."""
+    prompt: tuple[int, ...] = ()
+    """Token ids to go on from, in place of those of the task's messages; empty for the messages."""
 
 
 @dataclass(frozen=True, slots=True)

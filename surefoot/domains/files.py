@@ -82,7 +82,9 @@ def make_task(row: Row, layout: Format, domain: str, split: Split, index: int, p
         metadata["id"] = str(row[layout.id])
     if reference is not None:
         metadata["answer"] = reference
-    return Task(f"{domain}/{split}/{index}", domain, layout.messages(row, place), checks, metadata=metadata)
+    constraints = layout.constraints(row, place)
+    messages = layout.messages(row, place)
+    return Task(f"{domain}/{split}/{index}", domain, messages, checks, constraints, metadata)
 
 
 def build(config: DomainConfig) -> Domain:

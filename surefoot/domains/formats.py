@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from surefoot.domains.ifeval import constraints_of
 from surefoot.errors import DataError
 from surefoot.sandbox.inside import codec
 from surefoot.types import Message
@@ -79,6 +80,10 @@ class Format:
             checks["choices"] = column(row, self.choices)
         return checks
 
+    def constraints(self, row: Row, place: str) -> tuple[dict[str, Any], ...]:
+        """Instructions that the answer must keep; only formats of instructions have any."""
+        return ()
+
     def reference(self, row: Row, checks: Mapping[str, Any]) -> str | None:
         """The answer for worked examples, if the row has one."""
         if self.tests is None:
@@ -128,9 +133,25 @@ class Format:
         return checks
 
 
+@dataclass(frozen=True)
+class InstructionFormat(Format):
+    """IFEval's rows: a prompt and the instructions in it, which are all that is checked."""
+
+    def checks(self, row: Row, place: str) -> dict[str, Any]:
+        return {"content": {}}
+
+    def constraints(self, row: Row, place: str) -> tuple[dict[str, Any], ...]:
+        return constraints_of(row["instruction_id_list"], row["kwargs"], place)
+
+    def reference(self, row: Row, checks: Mapping[str, Any]) -> None:
+        return None
+
+
 def recognise(row: Row) -> Format | None:
     """The format of a public data set, by its columns, or of a file with the usual names; None for neither."""
     keys = row.keys()
+    if {"prompt", "instruction_id_list", "kwargs"} <= keys:
+        return InstructionFormat("IFEval", "prompt", id="key", grader="constraints", max_new_tokens=512)
     if {"prompt", "test", "entry_point"} <= keys:
         solution = "canonical_solution" if "canonical_solution" in keys else None
         name = next((k for k in ("task_id", "name") if k in keys), None)

@@ -7,13 +7,14 @@
 
 from surefoot.evaluate.adaptive import evaluate_until
 from surefoot.evaluate.comparison import Change, Comparison, compare
-from surefoot.evaluate.evaluator import Graders, HeldOut, Plan, Progress, evaluate, heldout_tasks, plan
+from surefoot.evaluate.evaluator import HeldOut, Plan, Progress, evaluate, heldout_tasks, plan
 from surefoot.evaluate.gate import Gate, GateResult, check_gate, parse_gate
 from surefoot.evaluate.html import to_html
 from surefoot.evaluate.intervals import Estimate
 from surefoot.evaluate.metric import Metric, estimate, overall, parse_metric
 from surefoot.evaluate.publish import read_stages, write_report
 from surefoot.evaluate.records import DomainRecord, Evaluation, Sample, TaskRecord, from_json, read, save, to_json
+from surefoot.evaluate.regrade import Graders
 from surefoot.evaluate.report import caveats, findings, report_findings, summary, table, to_markdown
 
 __all__ = [

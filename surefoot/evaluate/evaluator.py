@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from surefoot.errors import ConfigError, DataError, RunError
 from surefoot.evaluate.answers import AnswerOf, final_answer
 from surefoot.evaluate.log import Key, SampleLog, key_of
 from surefoot.evaluate.modes import mode_of
 from surefoot.evaluate.records import SCHEMA, DomainRecord, Evaluation, Sample, TaskRecord, save
+from surefoot.evaluate.regrade import Graders, first_failure, printable, regrade
+from surefoot.evaluate.variants import OF, regrades
 from surefoot.protocols import Domain, Engine
 from surefoot.types import Draw, Message, Rollout, Sampling, Task, Verdict, dump, stable_seed
 
@@ -22,12 +23,6 @@ EVALUATION_FILE = "evaluation.json"
 
 HeldOut = Callable[[Domain, int], Sequence[Task]]
 """The first n held-out tasks of a domain, or as many as there are. What it gives beyond n is not used."""
-
-
-class Graders(Protocol):
-    """Grades rollouts while others are still being sampled; gives each back with its verdict, in any order."""
-
-    def grade(self, rollouts: Iterable[Rollout], tasks: Mapping[str, Task]) -> Iterator[tuple[Rollout, Verdict]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +66,7 @@ def heldout_tasks(domain: Domain, count: int) -> Sequence[Task]:
 
 def plan(domains: Sequence[Domain], *, tasks: int, samples: int, heldout: HeldOut = heldout_tasks) -> Plan:
     """Count tasks, samples and the most tokens that `evaluate` with the same arguments would sample."""
-    suite = _suite(domains, heldout, tasks, samples)
+    suite = [entry for entry in _suite(domains, heldout, tasks, samples) if not regrades(entry[0])]
     each = [(len(drawn), domain.max_new_tokens) for domain, drawn in suite]
     total = sum(count for count, _ in each)
     return Plan(total, total * samples, sum(count * limit for count, limit in each) * samples)
@@ -109,7 +104,8 @@ def evaluate(
         DataError: A domain has no held-out task, or two tasks share an id.
         RunError: The directory holds samples of another model or plan, or the graders lost rollouts.
     """
-    suite = _suite(domains, heldout, tasks, samples)
+    whole = _suite(domains, heldout, tasks, samples)
+    suite = [entry for entry in whole if not regrades(entry[0])]
     header = {
         "schema": SCHEMA,
         "model": model,
@@ -125,9 +121,11 @@ def evaluate(
             for i in range(samples)
         }
         _sample_missing(suite, engine, graders, sampling, samples, keys, log, answer, progress)
+        records = [_domain_record(domain, drawn, samples, keys, log) for domain, drawn in suite]
+        boundary = [(domain, drawn) for domain, drawn in whole if regrades(domain)]
         evaluation = Evaluation(
             model=model,
-            domains=tuple(_domain_record(domain, drawn, samples, keys, log) for domain, drawn in suite),
+            domains=(*records, *regrade(boundary, records, graders)),
             samples=samples,
             sampling=sampling,
             seed=seed,
@@ -211,25 +209,14 @@ def _sample(task: Task, rollout: Rollout, verdict: Verdict, index: int, seed: in
         seed=seed,
         grade=verdict.grade,
         score=verdict.score,
-        text=_printable(rollout.text),
-        answer=None if found is None else _printable(found),
+        text=printable(rollout.text),
+        answer=None if found is None else printable(found),
         tokens=rollout.sampled,
         stop=rollout.stop,
-        reason=_printable(verdict.reason or _first_failure(verdict)),
-        mode=mode_of(rollout, verdict),
+        reason=printable(verdict.reason or first_failure(verdict)),
+        mode=mode_of(rollout, verdict, task),
+        context=rollout.prompt_length,
     )
-
-
-def _first_failure(verdict: Verdict) -> str:
-    failed = next((check for check in verdict.checks if not check.passed), None)
-    if verdict.grade == "right" or failed is None:
-        return ""
-    return f"{failed.name}: {failed.evidence}" if failed.evidence else failed.name
-
-
-def _printable(text: str) -> str:
-    """The text without lone surrogates, which no file could hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _domain_record(domain: Domain, drawn: Sequence[Task], samples: int, keys: Keys, log: SampleLog) -> DomainRecord:
@@ -240,9 +227,10 @@ def _domain_record(domain: Domain, drawn: Sequence[Task], samples: int, keys: Ke
             TaskRecord(
                 id=task.id,
                 prompt_hash=task.prompt_hash,
-                messages=tuple(Message(role=m["role"], content=_printable(m["content"])) for m in task.messages),
+                messages=tuple(Message(role=m["role"], content=printable(m["content"])) for m in task.messages),
                 samples=tuple(log.samples[keys[task.id, i]] for i in range(samples)),
                 reference=None if reference is None else str(reference),
+                variant_of=task.metadata.get(OF),
             )
         )
     return DomainRecord(domain.name, domain.chance, domain.max_new_tokens, tuple(records))

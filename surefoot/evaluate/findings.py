@@ -9,6 +9,8 @@ from surefoot.evaluate.intervals import Estimate
 from surefoot.evaluate.metric import PASS_1, Metric, estimate
 from surefoot.evaluate.modes import modes
 from surefoot.evaluate.records import DomainRecord, Evaluation
+from surefoot.evaluate.retention import retention_findings
+from surefoot.evaluate.sensitivity import sensitivity_findings
 
 
 def findings(before: Evaluation, after: Evaluation, *, alpha: float = 0.05) -> list[str]:
@@ -173,14 +175,17 @@ def _p(value: float) -> str:
 def report_findings(evaluations: Sequence[Evaluation]) -> list[str]:
     """The sentences of a report: what the last stage added to the one before it and, with three stages or more, what
     all of them did together."""
+    last = evaluations[-1]
+    also = [*sensitivity_findings(last), *retention_findings(last.conversations)]
+    evaluations = [evaluation.originals for evaluation in evaluations]
     if len(evaluations) == 1:
         only = evaluations[0]
         low = [d.name for d in only.domains if _is_chance(estimate(PASS_1, d), d)]
-        return [*([f"Not above chance: {', '.join(low)}."] if low else []), *caveats(only)]
+        return [*([f"Not above chance: {', '.join(low)}."] if low else []), *also, *caveats(only)]
     first, before, after = evaluations[0], evaluations[-2], evaluations[-1]
     told = findings(before, after)
     whole = compare(first, after)
     if len(evaluations) > 2 and whole.domains:
         told.insert(0, f"From {first.title} to {after.title}: {_mean(whole)}")
         told.insert(1, f"What follows compares {after.title} with {before.title}.")
-    return told
+    return [*told, *also]

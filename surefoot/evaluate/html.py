@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
+from surefoot.evaluate.html_more import conversations_part, variants_part
 from surefoot.evaluate.layout import LEFT_OUT, LEGEND, MARKS, Block, any_left_out, blocks, headings, percent
 from surefoot.evaluate.modes import modes, smallest
 from surefoot.evaluate.plot import dot_plot
@@ -30,11 +31,16 @@ def to_html(
         max_chars: How much of a text is shown.
     """
     made, stages = blocks(evaluations), headings(evaluations)
+    more = "".join(
+        part(evaluations, stages, lambda sample: _sample(sample, max_chars))
+        for part in (variants_part, conversations_part)
+    )
     said = "".join(f"<li>{_text(sentence)}</li>" for sentence in report_findings(evaluations))
     setups = "".join(f"<li><b>{_text(s)}</b>: {_text(setup(e))}</li>" for s, e in zip(stages, evaluations, strict=True))
     body = (
         f"<h1>{_text(title)}</h1><ul class='findings'>{said}</ul>"
         f"<h2>By domain</h2>{_legend(stages)}{_plots(made, stages)}{_table(made, stages)}"
+        f"{more}"
         f"<h2>How samples failed</h2>{_failures(evaluations, stages, max_chars)}"
         f"<h2>Samples</h2>{_samples(evaluations, stages, max_tasks, max_chars)}"
         f"<h2>How it was measured</h2><ul>{setups}</ul>{_reading_help()}"
@@ -93,7 +99,7 @@ def _rows(block: Block) -> str:
 
 def _failures(evaluations: Sequence[Evaluation], stages: Sequence[str], max_chars: int) -> str:
     """A row a mode: its share of all samples at each stage, and its shortest example at the last stage that has one."""
-    samples = [[sample for domain in evaluation.domains for sample in domain] for evaluation in evaluations]
+    samples = [[sample for domain in e.originals.domains for sample in domain] for e in evaluations]
     counts = [modes(drawn) for drawn in samples]
     head = "".join(f"<th>{_text(name)}</th>" for name in ["", *stages, "shortest example"])
     rows = []

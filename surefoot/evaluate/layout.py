@@ -54,6 +54,7 @@ def blocks(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> list[Bl
     """A block for each domain of any evaluation, then, for two or more shared domains, their mean."""
     if not evaluations:
         raise ConfigError("a report needs at least one evaluation")
+    evaluations = [evaluation.originals for evaluation in evaluations]
     names = list(dict.fromkeys(d.name for evaluation in evaluations for d in evaluation.domains))
     metrics = metrics_of(evaluations)
     arrows = _directions(evaluations, metrics)

@@ -149,8 +149,8 @@ def estimate(metric: Metric, domain: DomainRecord, *, level: float = 0.95) -> Es
 
 
 def overall(metric: Metric, evaluation: Evaluation, *, level: float = 0.95) -> Estimate:
-    """The unweighted mean over domains, with an interval for exactly these domains."""
-    return mean_of([estimate(metric, domain, level=level) for domain in evaluation.domains])
+    """The unweighted mean over domains, changed copies apart, with an interval for exactly these domains."""
+    return mean_of([estimate(metric, domain, level=level) for domain in evaluation.originals.domains])
 
 
 def _counts(domain: DomainRecord) -> Counts:

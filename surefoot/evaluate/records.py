@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ class Sample:
     """Why it is wrong or ungradable, for a person."""
     mode: str = ""
     """In which way it failed, one of `modes.Mode`."""
+    context: int = 0
+    """Tokens of the prompt that it was written in; 0 if they were not counted."""
 
     @property
     def right(self) -> bool:
@@ -58,6 +60,8 @@ class TaskRecord:
     messages: tuple[Message, ...]
     samples: tuple[Sample, ...]
     reference: str | None = None
+    variant_of: str | None = None
+    """Id of the task that this one is a changed copy of."""
 
     @property
     def graded(self) -> tuple[Sample, ...]:
@@ -81,6 +85,11 @@ class DomainRecord:
     max_new_tokens: int
     tasks: tuple[TaskRecord, ...]
 
+    @property
+    def is_variant(self) -> bool:
+        """Whether its tasks are changed copies of another domain's."""
+        return any(task.variant_of for task in self.tasks)
+
     def __iter__(self) -> Iterator[Sample]:
         return (sample for task in self.tasks for sample in task.samples)
 
@@ -99,6 +108,21 @@ class DomainRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Conversation:
+    """A scripted conversation with the model; see `conversations`."""
+
+    script: str
+    sample: int
+    constraints: tuple[dict[str, Any], ...]
+    """The rules that were given in the first turn."""
+    questions: tuple[str, ...]
+    replies: tuple[Sample, ...]
+    """One a turn; fewer than questions where the context was full."""
+    kept: tuple[tuple[bool, ...], ...]
+    """For each reply, whether it keeps each of the rules."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
     """All that one evaluation of one model saw."""
 
@@ -112,10 +136,16 @@ class Evaluation:
     label: str = ""
     """Stage of the model, as a column's head: base, warm start, after RL."""
     schema: int = SCHEMA
+    conversations: tuple[Conversation, ...] = ()
 
     @property
     def title(self) -> str:
         return self.label or self.model or "model"
+
+    @property
+    def originals(self) -> Evaluation:
+        """The evaluation without changed copies of tasks, and without conversations."""
+        return replace(self, domains=tuple(d for d in self.domains if not d.is_variant), conversations=())
 
     def domain(self, name: str) -> DomainRecord | None:
         return next((d for d in self.domains if d.name == name), None)

@@ -16,6 +16,8 @@ from surefoot.evaluate.layout import LEFT_OUT, LEGEND, MARKS, Block, Cell, any_l
 from surefoot.evaluate.metric import Metric, estimate, overall
 from surefoot.evaluate.modes import modes
 from surefoot.evaluate.records import Evaluation
+from surefoot.evaluate.retention import breaking, retention_by_length, retention_by_turn, survival
+from surefoot.evaluate.sensitivity import Sensitivity, sensitivities
 
 __all__ = ["caveats", "findings", "report_findings", "summary", "summary_json", "table", "to_markdown"]
 
@@ -126,6 +128,41 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
             for d in evaluation.domains
         },
         "mean": {str(m): _numbers(asdict(overall(m, evaluation))) for m in metrics},
+        "variants": [_variant(row) for row in sensitivities(evaluation)],
+        "conversations": _conversations(evaluation),
+    }
+
+
+def _variant(row: Sensitivity) -> dict[str, Any]:
+    figures = {
+        name: _numbers(asdict(getattr(row, name))) for name in ("original", "changed", "difference", "flip", "seeds")
+    }
+    return {
+        "domain": row.domain,
+        "variant": row.variant,
+        **figures,
+        **_numbers({"p": row.p}),
+        "failures": {mode: count for mode, count, _ in row.failures},
+    }
+
+
+def _conversations(evaluation: Evaluation) -> dict[str, Any] | None:
+    talks = evaluation.conversations
+    if not talks:
+        return None
+    return {
+        "conversations": len(talks),
+        "retention": [_numbers(asdict(found)) for found in retention_by_turn(talks)],
+        "by_length": [
+            {"from": low, "below": high, **_numbers(asdict(found))} for low, high, found in retention_by_length(talks)
+        ],
+        "survival": [_numbers(asdict(found)) for found in survival(talks).values],
+        "median_turn": survival(talks).median,
+        "rules": [
+            {name: getattr(rule, name) for name in ("kind", "conversations", "kept", "first", "never", "dropped")}
+            | {"median_turn": rule.survival.median}
+            for rule in breaking(talks)
+        ],
     }
 
 

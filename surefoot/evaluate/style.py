@@ -26,7 +26,8 @@ figure{margin:0;max-width:560px}figcaption{font-weight:600}
 .plot .grid{stroke:var(--line);stroke-width:1}
 .plot .chance{stroke:var(--dim);stroke-width:1.5;stroke-dasharray:3 2}
 .plot .whisker{stroke:currentColor;stroke-width:2.5;stroke-linecap:round;opacity:.55}.plot circle{fill:currentColor}
-.wide{overflow-x:auto}
+.plot .curve{fill:none;stroke:currentColor;stroke-width:2}.plot .band{fill:currentColor;opacity:.15}
+h3{font-size:1rem;margin:1rem 0 0}.wide{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem;width:100%;margin-top:1rem}
 th,td{text-align:left;vertical-align:top;padding:.2rem .6rem;white-space:nowrap}
 thead th{border-bottom:2px solid var(--line)}tr.first>*{border-top:1px solid var(--line)}

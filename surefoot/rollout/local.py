@@ -8,7 +8,7 @@ and no copy ever touches a place that is not in use.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,9 @@ from surefoot.types import Draw, Rollout, Sampling, StopReason, Turn
 
 PREFILL_TOKENS = 2048
 """Prompts are encoded together up to this many tokens; a longer one goes alone."""
+
+Watch = Callable[[str, int, list[int]], None]
+"""Told the task's id, the sample's index and the tokens that it has written so far."""
 
 
 class LocalEngine:
@@ -76,8 +79,10 @@ class LocalEngine:
         self._version = version
         self.runner.refresh()
 
-    def rollout(self, draws: Sequence[Draw], sampling: Sampling) -> Iterator[Rollout]:
+    def rollout(self, draws: Sequence[Draw], sampling: Sampling, watch: Watch | None = None) -> Iterator[Rollout]:
         """All samples of all draws, each given back as soon as it is finished.
+
+        `watch` is told after every step what each unfinished sample has so far.
 
         Raises:
             DataError: a prompt is too long; names the task. Raised before anything is sampled.
@@ -89,18 +94,20 @@ class LocalEngine:
             max_prompt_tokens=self.max_prompt_tokens,
             max_positions=self.decoder.config.max_positions,
         )
-        return self._run(asked, sampling)
+        return self._run(asked, sampling, watch)
 
     def close(self) -> None:
         """Nothing outlives a rollout but the decoder, which is the caller's."""
 
-    def _run(self, asked: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
+    def _run(self, asked: Sequence[Request], sampling: Sampling, watch: Watch | None) -> Iterator[Rollout]:
         if not asked:
             return
         try:
             batch = _Batch(self, asked, sampling)
             while batch.busy:
                 yield from batch.step()
+                if watch:
+                    batch.tell(watch)
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as failed:
             if not _out_of_memory(failed):
                 raise
@@ -152,6 +159,11 @@ class _Batch:
             self._advance(len(self.rows))
         self._fill()
         return done
+
+    def tell(self, watch: Watch) -> None:
+        """What each unfinished sample has so far."""
+        for row, request in enumerate(self.rows):
+            watch(request.group.task.id, request.index, self.tokens[row, : self.written[row]].tolist())
 
     def _draw(self, n: int) -> None:
         uniform = torch.from_numpy(uniforms(self.seeds[:n], self.written[:n]))  # [n]

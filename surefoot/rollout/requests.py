@@ -41,7 +41,7 @@ def requests(draws: Sequence[Draw], tokenizer: Any, *, max_prompt_tokens: int, m
     """
     asked: list[Request] = []
     for draw in draws:
-        prompt, task = prompt_tokens(tokenizer, draw.task.messages), draw.task
+        prompt, task = draw.prompt or prompt_tokens(tokenizer, draw.task.messages), draw.task
         where = f"task {task.id!r} of domain {task.domain!r}"
         if not prompt:
             raise DataError("the prompt is empty", where=where)

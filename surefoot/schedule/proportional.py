@@ -33,6 +33,8 @@ class ProportionalScheduler:
         """One entry a domain in each mapping; `prompts` groups of `samples` are drawn a step."""
         total = sum(weights.values())
         self.shares = {name: weight / total for name, weight in weights.items() if weight > 0}
+        self.given = dict(self.shares)
+        """Shares before any was scaled: a resumed run whose weights were changed starts from the new ones."""
         self.pools, self.max_new_tokens = pools, max_new_tokens
         self.prompts, self.samples, self.seed = prompts, samples, seed
         self.credit = dict.fromkeys(self.shares, 0.0)
@@ -47,12 +49,22 @@ class ProportionalScheduler:
     def observe(self, groups: Sequence[Group], update: UpdateReport) -> None:
         """Fixed shares learn nothing from outcomes."""
 
+    def scale(self, name: str, factor: float) -> None:
+        """Multiply a domain's share by `factor`, at the expense or to the benefit of all others."""
+        if name in self.shares:
+            self.shares[name] *= factor
+            total = sum(self.shares.values())
+            self.shares = {other: share / total for other, share in self.shares.items()}
+
     def state(self) -> dict[str, Any]:
-        """Credits and cursors."""
-        return {"credit": dict(self.credit), "cursors": dict(self.cursors)}
+        """Credits, cursors and shares."""
+        return {"credit": dict(self.credit), "cursors": dict(self.cursors), "shares": self.shares, "given": self.given}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up a saved state; domains that are new keep a fresh one, domains that are gone are forgotten."""
+        kept = state.get("shares", {})
+        if kept.keys() == self.shares.keys() and state.get("given") in (None, self.given):
+            self.shares = {name: float(kept[name]) for name in self.shares}
         for name in self.shares:
             self.credit[name] = float(state["credit"].get(name, 0.0))
             self.cursors[name] = int(state["cursors"].get(name, 0))
