@@ -18,6 +18,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from surefoot.config import RewardConfig
 from surefoot.errors import ConfigError
@@ -26,8 +27,6 @@ from surefoot.types import Group, Reward, Verdict
 
 PARTIAL_CEILING = 0.5
 """What a wrong answer that passes nearly all its checks is worth."""
-
-
 SPREAD_FLOOR = 0.05
 """Standard deviation of a dimension among right answers below which it is taken for noise."""
 
@@ -39,11 +38,14 @@ class Rewarder:
     config: RewardConfig
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_inspector", Inspector(self.config.integrity))
         for name, weight in self.config.weights.items():
             if not (math.isfinite(weight) and weight >= 0):
                 fix = "give a number of 0 or more; correctness needs no weight"
                 raise ConfigError(f"the weight of {name!r} is {weight}", where=f"reward.weights.{name}", fix=fix)
+
+    @cached_property
+    def _inspector(self) -> Inspector:
+        return Inspector(self.config.integrity)
 
     def score(self, verdict: Verdict) -> Reward:
         """The reward of one verdict; bounded, never NaN."""
@@ -64,8 +66,7 @@ class Rewarder:
 
     def score_group(self, group: Group) -> Group:
         """The group, inspected, with a reward for each of its verdicts, bonuses normalised as the recipe says."""
-        inspector: Inspector = self.__dict__["_inspector"]
-        group = inspector.examine(group)
+        group = self._inspector.examine(group)
         if self.config.normalise == "none" or not self.config.weights:
             return replace(group, rewards=self.score_all(group.verdicts))
         levelled = _levelled(group.verdicts, tuple(self.config.weights))
