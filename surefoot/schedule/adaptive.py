@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.schedule.apportion import pay_out, shares_within
+from surefoot.schedule.learning import LearningRates
 from surefoot.schedule.noise import NoiseStatistics
 from surefoot.schedule.posterior import PRIOR, forget, mixed_probability
 from surefoot.schedule.rule import Allocation, ArrayState, Arms, Flags, Floats, Ints, Outcomes, step_generator
@@ -40,10 +41,6 @@ class Tuning:
     """What the share of a domain whose pass rate has fallen is multiplied by."""
     fallen: float = 0.05
     """How far a domain's score must be below its best to be rehearsed."""
-    level_power: float = 2.0
-    kind: str = "mixed"
-    window: float = 30.0
-    trust: float = 0.0
     warm_up: int = 2
     """Groups that every domain gets before shares differ."""
 
@@ -56,15 +53,15 @@ class AdaptiveRule(ArrayState):
         mixed  M[d,l] = expected share of groups with differing outcomes under the cell's faded Beta posterior
         value  V[d]   = max over open levels of M[d,l]
         score  S[d]   = mean over levels of the pass rate, closed levels counting 0
-        share  q[d]  ~ w[d] V[d] (1.05 - S[d])^headroom r[d] x[d] / c[d]^price
+        share  q[d]  ~ w[d] V[d] (1.05 - S[d])^headroom f[d] r[d] x[d] / c[d]^price
 
-    with priority w, cost c per valid sample, r = `rehearse` where the score has fallen below its best, x = `suspected`
+    with priority w, cost c per valid sample, f = observed by expected rise of the score (`learning`), r = `rehearse` where the score has fallen below its best, x = `suspected`
     where the grader seems to flip coins. A level opens when all levels below it pass often enough, and closes again.
     """
 
     ARRAYS = (
         *("hits", "misses", "seen", "last", "credit", "tokens", "graded", "asked", "groups"),
-        *("best", "count", "rate", "square", "coin", "slow", "expected", "wins", "tries"),
+        *("best", "count", "rate", "square", "coin", "slow", "expected", "passes", "tried"),
     )
 
     def __init__(self, arms: Arms, *, samples: int, seed: int, tuning: Tuning | None = None) -> None:
@@ -77,7 +74,8 @@ class AdaptiveRule(ArrayState):
         self.credit, self.tokens, self.graded, self.asked, self.groups, self.best = (np.zeros(domains) for _ in "123456")
         self.count, self.rate, self.square, self.coin = (np.zeros(cells) for _ in "1234")
         self.slow, self.expected = np.zeros(domains), np.zeros(domains)
-        self.wins, self.tries = np.zeros(cells), np.zeros(cells)
+        self.passes, self.tried = np.zeros(cells), np.zeros(cells)
+        self.learning = LearningRates(self.passes, self.tried, self.slow, self.expected, arms.levels)
         self.noise = NoiseStatistics(self.count, self.rate, self.square, self.coin)
 
     # ------------------------------------------------------------------------------------------------- what it says
@@ -103,9 +101,8 @@ class AdaptiveRule(ArrayState):
         if (self.groups[wanted > 0] < t.warm_up).any():
             wanted = wanted * (self.groups < t.warm_up)
             return wanted / wanted.sum()
-        value = view.mixed.max(axis=1)
-        weights = value * (1.05 - view.score) ** t.headroom / self.costs() ** t.price
-        weights = weights * np.where(self._fallen(view), t.rehearse, 1.0) * self._calibration()
+        weights = self._promise(view) * self.learning.factors() / self.costs() ** t.price
+        weights = weights * np.where(self._fallen(view), t.rehearse, 1.0)
         weights = weights * np.where(self.noise.suspects(), t.suspected, 1.0)
         weights = wanted * np.maximum(weights, 1e-9) ** (1 / t.temperature)
         return shares_within(weights, arms.floors, np.minimum(arms.caps, t.most / len(arms)))
@@ -137,19 +134,10 @@ class AdaptiveRule(ArrayState):
             np.add.at(total, o.domain, amount)
         np.add.at(self.groups, o.domain, 1.0)
         self.noise.add(o.domain[here], o.level[here], o.passes[here] / valid[here], valid[here])
-        drawn = np.unique(o.domain)
-        faded = np.zeros(self.wins.shape); np.add.at(faded, cells, 1.0)
-        keep = np.exp(-faded / 6.0)
-        self.wins *= keep; self.tries *= keep
-        np.add.at(self.wins, cells, o.passes); np.add.at(self.tries, cells, valid)
-        n = np.bincount(o.domain, minlength=len(self.arms))[drawn]
         view = self._view(step)
-        score = self.firm()[drawn]
-        pred = (view.mixed.max(axis=1) * (1.05 - view.score) ** t.headroom)[drawn]
-        rate = 1 - np.exp(-n / t.window)
-        self.slow[drawn] += rate * (score - self.slow[drawn])
-        self.expected[drawn] += rate * (pred - self.expected[drawn])
-        self.best[drawn] = np.maximum(self.best[drawn] * 0.999, self._view(step).score[drawn])
+        self.learning.add(o.domain, o.level, o.passes, valid, self._promise(view))
+        drawn = touched.any(axis=1)
+        self.best[drawn] = np.maximum(self.best[drawn] * 0.999, view.score[drawn])
 
     # ------------------------------------------------------------------------------------------------------- inside
 
@@ -160,23 +148,14 @@ class AdaptiveRule(ArrayState):
         passed = np.ones_like(mean, dtype=bool)
         passed[:, 1:] = np.logical_and.accumulate(mean[:, :-1] >= self.tuning.opens, axis=1)
         usable = passed & self.arms.exists
-        value = mixed_probability(a, b, self.samples) if self.tuning.kind == "mixed" else 4 * a * b / ((a + b) * (a + b + 1))
-        mixed = np.where(usable, value, 0.0)
+        mixed = np.where(usable, mixed_probability(a, b, self.samples), 0.0)
         score = np.where(usable, mean, 0.0).sum(axis=1) / self.arms.levels
         return View(mixed, score, a + b)
 
-    def firm(self) -> Floats:
-        return (self.wins / (self.tries + 8.0)).sum(axis=1) / self.arms.levels
-
-    def _calibration(self) -> Floats:
-        t = self.tuning
-        if t.trust == 0: return np.ones(len(self.arms))
-        gained = np.maximum(self.firm() - self.slow, 0.0)
-        known = self.groups > t.warm_up
-        scale = gained[known].sum() / max(1e-9, self.expected[known].sum())
-        expected = self.expected * scale
-        prior = t.trust * float(expected[known].mean()) if known.any() else 1.0
-        return np.where(known, (gained + prior) / np.maximum(expected + prior, 1e-9), 1.0)
+    def _promise(self, view: View) -> Floats:
+        """What a group of each domain may teach: the best level's expected mixed groups, times what is left to learn."""
+        promise: Floats = view.mixed.max(axis=1) * (1.05 - view.score) ** self.tuning.headroom
+        return promise
 
     def _fallen(self, view: View) -> Flags:
         evidence = np.maximum(view.evidence.max(axis=1), 1.0)
@@ -194,7 +173,7 @@ class AdaptiveRule(ArrayState):
 
     def _levels(self, domain: Ints, view: View, step: int) -> Ints:
         """A level a group, in proportion to the square of its value."""
-        weights = np.cumsum(view.mixed[domain] ** self.tuning.level_power, axis=1)
+        weights = np.cumsum(view.mixed[domain] ** 2, axis=1)
         point = step_generator(self.seed, step).random(len(domain)) * weights[:, -1]
         levels: Ints = np.minimum((weights <= point[:, None]).sum(axis=1), self.arms.levels[domain] - 1)
         return levels
