@@ -4,12 +4,20 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+SMALLER = --set steps=12 --set warm_start.examples=60 --set evaluate.tasks=8 --set checkpoint.every=6
+SLOW = import torch; from surefoot.models.compute import pick_device, pick_dtype as pick; \
+	raise SystemExit(pick("auto", pick_device("auto")) is not torch.float32)
 TORCH = $(shell grep '^torch==' constraints.txt)
 
 .PHONY: demo test check setup clean
 
+# A processor without bf16 instructions takes half an hour for the whole; it gets a smaller run unless SIZE=whole.
 demo: setup
-	$(BIN)/surefoot train recipes/quickstart.toml --run-dir runs/demo-$$(date +%Y%m%d-%H%M%S)
+	@options=''; if [ '$(SIZE)' != whole ] && $(BIN)/python -c '$(SLOW)'; then \
+		echo 'No bf16 instructions here, so this is a smaller run, too short to show much.'; \
+		echo 'make demo SIZE=whole takes about half an hour.'; \
+		options='$(SMALLER)'; fi; \
+	$(BIN)/surefoot train recipes/quickstart.toml --run-dir runs/demo-$$(date +%Y%m%d-%H%M%S) $$options
 
 test: setup check
 	$(BIN)/python -m pytest

@@ -96,12 +96,16 @@ def main() -> None:
     prompts, samples, tokens = (2, 4, 16) if options.quick else (8, 8, 64)
     steps, warm_up = (1, 0) if options.quick else (options.steps, 1)
 
+    import torch
+
+    from surefoot.models.compute import pick_dtype
     from surefoot.models.embedded import EMBEDDED, convert_embedded
     from surefoot.models.library import cache_directory
 
     model = convert_embedded(cache_directory() / "models")
     print(f"{EMBEDDED}: {prompts} prompts x {samples} samples x {tokens} new tokens, {steps} pairs of steps")
-    arguments = [str(model), str(prompts), str(samples), str(tokens), str(steps + warm_up)]
+    dtype = str(pick_dtype("auto", torch.device("cpu"))).removeprefix("torch.")  # what is fastest here, on both sides
+    arguments = [str(model), dtype, str(prompts), str(samples), str(tokens), str(steps + warm_up)]
     ours = Side("surefoot", sys.executable, "peer_trl_ours.py", arguments)
     theirs = Side("trl", options.trl_python or trl_python(), "peer_trl_theirs.py", arguments)
     try:

@@ -18,10 +18,11 @@ from surefoot.models import load_model
 from surefoot.rollout import LocalEngine
 from surefoot.types import Draw, Group, Message, Reward, Rollout, Sampling, Task, Verdict
 
-directory, (n_prompts, n_samples, n_tokens, steps) = sys.argv[1], map(int, sys.argv[2:])
+directory, dtype = sys.argv[1:3]
+n_prompts, n_samples, n_tokens, steps = map(int, sys.argv[3:])
 set_threads(0)
 model = load_model(directory)
-learner = PolicyLearner(model.decoder, LearnerConfig(lr=1e-6), total_steps=steps, temperature=1.0)
+learner = PolicyLearner(model.decoder, LearnerConfig(lr=1e-6, dtype=dtype), total_steps=steps, temperature=1.0)
 # No token ends a sample here: both sides sample exactly n_tokens, so that a step is the same work.
 engine = LocalEngine(learner.compute, model.tokenizer, (), batch=128, max_prompt_tokens=2048)
 say(what=f"PolicyLearner and LocalEngine, {torch.get_num_threads()} threads")

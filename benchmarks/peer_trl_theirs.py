@@ -1,4 +1,4 @@
-"""TRL's side of `peer_trl.py`: GRPOTrainer with its defaults, bf16, at the same batch; run by TRL's own Python."""
+"""TRL's side of `peer_trl.py`: GRPOTrainer with its defaults, same batch, same type; run by TRL's own Python."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ class Turns(TrainerCallback):
         )
 
 
-directory, (n_prompts, n_samples, n_tokens, steps) = sys.argv[1], map(int, sys.argv[2:])
+directory, dtype = sys.argv[1:3]
+n_prompts, n_samples, n_tokens, steps = map(int, sys.argv[3:])
 TOKENS = n_prompts * n_samples * n_tokens
 rows = [{"prompt": [{"role": "user", "content": p}]} for step in range(steps) for p in prompts(n_prompts, step)]
 batch = min(16, n_prompts * n_samples)
 config = GRPOConfig(
     output_dir=tempfile.mkdtemp(),
     use_cpu=True,
-    bf16=True,
+    bf16=dtype == "bfloat16",
     per_device_train_batch_size=batch,
     gradient_accumulation_steps=n_prompts * n_samples // batch,
     num_generations=n_samples,
@@ -53,7 +54,7 @@ config = GRPOConfig(
     logging_steps=1000,
     disable_tqdm=True,
     shuffle_dataset=False,
-    model_init_kwargs={"dtype": "bfloat16"},
+    model_init_kwargs={"dtype": dtype},
 )
 turns = Turns()
 trainer = GRPOTrainer(

@@ -20,11 +20,11 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 class MixedWeights:
-    """Owner of the masters, the compute copy, and the gradients between them."""
+    """Owner of the masters, the compute copy (in float32 the masters themselves), and the gradients between them."""
 
     def __init__(self, master: Decoder, dtype: torch.dtype, device: torch.device) -> None:
         self.master = master.float().to(device).requires_grad_(True)
-        self.compute = cast_copy(self.master, dtype)
+        self.compute = self.master if dtype == torch.float32 else cast_copy(self.master, dtype)
         self.masters = dict(self.master.named_parameters())
         self.head = "embedding" if master.config.tied else "untied_head"
         self._totals = {name: torch.zeros_like(p, requires_grad=False) for name, p in self.masters.items()}
@@ -81,7 +81,9 @@ class MixedWeights:
 
     @torch.no_grad()
     def publish(self) -> None:
-        """Round the masters into the compute copy, in place."""
+        """Round the masters into the compute copy, in place; in float32 the two are one."""
+        if self.compute is self.master:
+            return
         for name, parameter in self.compute.named_parameters():
             parameter.copy_(self.masters[name])
 

@@ -103,7 +103,7 @@ class _PackedLayer:
 def _can_pack(dtype: torch.dtype) -> bool:
     if dtype == torch.bfloat16:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-    return dtype == torch.float32 and torch.backends.mkldnn.is_available()
+    return dtype == torch.float32 and bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
 
 
 def _layers(decoder: Decoder) -> list[Layer]:

@@ -119,9 +119,16 @@ def test_the_run_learns_something_and_is_complete(whole: Path) -> None:
     assert len(list((whole / "rollouts").iterdir())) == 7
 
 
-def after_seconds(seconds: float) -> Callable[[Path], bool]:
-    end = time.monotonic() + seconds
-    return lambda run: time.monotonic() > end
+def some_time_after(steps: int, seconds: float) -> Callable[[Path], bool]:
+    """So many seconds after so many steps, however slow the machine; 0 steps: after the run directory was made."""
+    seen: list[float] = []
+
+    def due(run: Path) -> bool:
+        if not seen and (run / "config.toml").exists() and len(read_lines(run / "metrics.jsonl")) >= steps:
+            seen.append(time.monotonic())
+        return bool(seen) and time.monotonic() > seen[0] + seconds
+
+    return due
 
 
 def mid_checkpoint(run: Path) -> bool:
@@ -138,10 +145,10 @@ def kill_when(process: subprocess.Popen[str], run: Path, due: Callable[[Path], b
 @pytest.mark.slow
 def test_killed_at_random_instants(recipe: Path, whole: Path, tmp_path: Path) -> None:
     run, instants = tmp_path / "run", random.Random(11)
-    kill_when(start("train", recipe, "--run-dir", run), run, after_seconds(instants.uniform(6, 9)))
-    for _ in range(3):
+    for steps in (0, 0, 1, 3, 6):
         resume = ["--resume"] if (run / "config.toml").exists() else []
-        kill_when(start("train", recipe, "--run-dir", run, *resume), run, after_seconds(instants.uniform(5, 9)))
+        due = some_time_after(steps, instants.uniform(0, 2))
+        kill_when(start("train", recipe, "--run-dir", run, *resume), run, due)
     finish("train", recipe, "--run-dir", run, "--resume")
     assert_same_run(whole, run)
 
