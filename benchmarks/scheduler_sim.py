@@ -1,4 +1,4 @@
-"""Surefoot's allocation rule against others, on simulated learners. Assumptions: `scheduling/world.py`, `docs/scheduler.md`.
+"""Surefoot's allocation rule against others, on simulated learners; `scheduling/world.py` says what is assumed.
 
 Each scenario is run with the same worlds (paired seeds) and the same budget of tokens for every rule. All other rules
 get a level curriculum (`surefoot/schedule/ladder.py`). Reported for each rule:
@@ -22,10 +22,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-
 from scheduling.scenarios import PAIRED, SCENARIOS, Scenario, quiet
 from scheduling.simulate import SAMPLES, Trace, arms_of, run
 from scheduling.world import Settings, World
+
 from surefoot.schedule import AdaptiveRule, Arms, DumpRule, FilteringRule, FixedRule, Rule, SecRule
 
 Make = Callable[[World, int], Rule]
@@ -76,7 +76,10 @@ def summarise(scenario: Scenario, seeds: int) -> dict[str, dict[str, Any]]:
         ratio = [t.tokens_to(u.final) / b for t, u, (_, b) in zip(traces, base, games, strict=True)]
         used = [u.tokens_to(u.final) / b for u, (_, b) in zip(base, games, strict=True)]
         relative = [min(r / u, 99.0) for r, u in zip(ratio, used, strict=True)]
-        reach = [float(np.median([t.tokens_to(r * t.reachable) / b for t, (_, b) in zip(traces, games)])) for r in REACH]
+        reach = [
+            float(np.median([t.tokens_to(r * t.reachable) / b for t, (_, b) in zip(traces, games, strict=True)]))
+            for r in REACH
+        ]
         row = {
             "final": float(np.mean([t.final for t in traces])),
             "gain": float(np.mean([t.final - u.final for t, u in zip(traces, base, strict=True)])),
@@ -97,7 +100,8 @@ def summarise(scenario: Scenario, seeds: int) -> dict[str, dict[str, Any]]:
         marks = "/".join("-" if r == float("inf") else f"{r:.2f}" for r in reach)
         print(
             f"  {name:13s} final {row['final']:.3f} ({row['gain']:+.3f})  budget {shown:>5s} [{low}, {high}]  "
-            f"worst {row['worst']:.3f}  regret {row['regret']:.3f}  wasted {row['wasted']:.2f}  flat {row['flat']:.2f}  "
+            f"worst {row['worst']:.3f}  regret {row['regret']:.3f}  wasted {row['wasted']:.2f}  "
+            f"flat {row['flat']:.2f}  "
             f"unseen {row['unseen']:3d}  to 80/90/95%: {marks}  {row['ms']:.2f} ms",
             flush=True,
         )
@@ -112,7 +116,9 @@ def replays() -> bool:
 
     def log(step: int, _: object, o: Any) -> None:
         columns = (o.domain, o.level, o.asked, o.valid, o.passes, o.cost)
-        lines.append(json.dumps({"step": step, "groups": [list(r) for r in zip(*(c.tolist() for c in columns))]}))
+        lines.append(
+            json.dumps({"step": step, "groups": [list(r) for r in zip(*(c.tolist() for c in columns), strict=True)]})
+        )
 
     run(world, rule, budget=2e5, groups=48, event=quiet, log=log, most_steps=120)
     from surefoot.schedule import replay

@@ -163,8 +163,8 @@ class ScheduleConfig(Section):
     """`[schedule]`: which domains and prompts are drawn."""
 
     rule: Literal["adaptive", "proportional", "uniform", "dapo", "sec", "dump"] = "adaptive"
-    """`adaptive`: where learning per cost is to be had, under floors and caps (docs/scheduler.md); `proportional` to the
-    domains' weights; `uniform`; for comparison also `dapo` (oversampling), `sec` and `dump` (bandits)."""
+    """`adaptive`: where learning per cost is to be had, under floors and caps (docs/scheduler.md); `proportional` to
+    the domains' weights; `uniform`; for comparison also `dapo` (oversampling), `sec` and `dump` (bandits)."""
     temperature: float = Field(default=1.0, gt=0)
     """Of the adaptive rule: above 1 evens shares out, below 1 sharpens them."""
     stale: int = Field(default=40, ge=1)

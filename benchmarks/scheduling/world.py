@@ -4,9 +4,9 @@ Assumptions, all of which `scenarios.py` varies:
 
 * Ability in domain d is a private part plus what shared skills lend it: theta = u[d] + 2 sum_j load[d,j] skill[j]. Half
   of the domains share skills (transfer); all of it saturates at a capacity, so every domain has a ceiling.
-* An item of level l is passed with chance g + (c-g) sigmoid(1.6 (theta - b - l delta - sigma e)), e ~ N(0,1): prompts of
-  a level differ. g is the chance of guessing right, c < 1 the ceiling that wrong reference answers leave.
-* A group of n with k passes teaches by its spread, 4 k (n-k) / n^2 (laws `signal`), scaled by the domain's slope. A group
+* An item of level l is passed with chance g + (c-g) sigmoid(1.6 (theta - b - l delta - sigma e)), e ~ N(0,1): prompts
+  of a level differ. g is the chance of guessing right, c < 1 the ceiling that wrong reference answers leave.
+* A group of n with k passes teaches by its spread, 4 k (n-k) / n^2 (`signal`), scaled by the domain's slope. One
   without spread teaches nothing. Only true graders teach: a coin's groups are random gradients, a slow random walk.
 * Signed interference of rank 4 between domains, and forgetting towards the starting point.
 * A sample costs `cost[d]` tokens, a little more at higher levels.

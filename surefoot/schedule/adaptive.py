@@ -10,7 +10,7 @@ from surefoot.schedule.apportion import pay_out, shares_within
 from surefoot.schedule.learning import LearningRates
 from surefoot.schedule.noise import NoiseStatistics
 from surefoot.schedule.posterior import PRIOR, forget, mixed_probability
-from surefoot.schedule.rule import Allocation, ArrayState, Arms, Flags, Floats, Ints, Outcomes, step_generator
+from surefoot.schedule.rule import Allocation, Arms, ArrayState, Flags, Floats, Ints, Outcomes, step_generator
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,9 @@ class AdaptiveRule(ArrayState):
         score  S[d]   = mean over levels of the pass rate, closed levels counting 0
         share  q[d]  ~ w[d] V[d] (1.05 - S[d])^headroom f[d] r[d] x[d] / c[d]^price
 
-    with priority w, cost c per valid sample, f = observed by expected rise of the score (`learning`), r = `rehearse` where the score has fallen below its best, x = `suspected`
-    where the grader seems to flip coins. A level opens when all levels below it pass often enough, and closes again.
+    with priority w, cost c per valid sample, f = observed by expected rise of the score (`learning`), r = `rehearse`
+    where the score has fallen below its best, x = `suspected` where the grader seems to flip coins. A level opens when
+    all levels below it pass often enough, and closes again.
     """
 
     ARRAYS = (
@@ -71,7 +72,9 @@ class AdaptiveRule(ArrayState):
         self.hits, self.misses = np.zeros(cells), np.zeros(cells)
         self.seen = np.zeros(cells, dtype=np.int64)
         self.last = np.zeros(domains, dtype=np.int64)
-        self.credit, self.tokens, self.graded, self.asked, self.groups, self.best = (np.zeros(domains) for _ in "123456")
+        self.credit, self.tokens, self.graded, self.asked, self.groups, self.best = (
+            np.zeros(domains) for _ in "123456"
+        )
         self.count, self.rate, self.square, self.coin = (np.zeros(cells) for _ in "1234")
         self.slow, self.expected = np.zeros(domains), np.zeros(domains)
         self.passes, self.tried = np.zeros(cells), np.zeros(cells)
@@ -100,7 +103,7 @@ class AdaptiveRule(ArrayState):
         wanted = arms.weights * available
         if (self.groups[wanted > 0] < t.warm_up).any():
             wanted = wanted * (self.groups < t.warm_up)
-            return wanted / wanted.sum()
+            return np.asarray(wanted / wanted.sum())
         weights = self._promise(view) * self.learning.factors() / self.costs() ** t.price
         weights = weights * np.where(self._fallen(view), t.rehearse, 1.0)
         weights = weights * np.where(self.noise.suspects(), t.suspected, 1.0)
@@ -125,11 +128,11 @@ class AdaptiveRule(ArrayState):
         cells = (o.domain, o.level)
         touched = np.zeros(self.hits.shape, dtype=bool)
         touched[cells] = True
-        for evidence, amount in ((self.hits, o.passes), (self.misses, valid - o.passes)):
+        for evidence, scored in ((self.hits, o.passes), (self.misses, valid - o.passes)):
             evidence[touched] = forget(evidence[touched], self.seen[touched], step, t.memory)
-            np.add.at(evidence, cells, t.weight * amount)
+            np.add.at(evidence, cells, t.weight * scored)
         self.seen[touched] = step
-        for total, amount in ((self.tokens, o.cost), (self.asked, o.asked), (self.graded, valid)):
+        for total, amount in ((self.tokens, o.cost), (self.asked, o.asked.astype(np.float64)), (self.graded, valid)):
             total[touched.any(axis=1)] *= 0.9
             np.add.at(total, o.domain, amount)
         np.add.at(self.groups, o.domain, 1.0)
@@ -153,7 +156,7 @@ class AdaptiveRule(ArrayState):
         return View(mixed, score, a + b)
 
     def _promise(self, view: View) -> Floats:
-        """What a group of each domain may teach: the best level's expected mixed groups, times what is left to learn."""
+        """What a group of each domain may teach: expected mixed groups at the best level x what is left to learn."""
         promise: Floats = view.mixed.max(axis=1) * (1.05 - view.score) ** self.tuning.headroom
         return promise
 
@@ -189,4 +192,3 @@ class View:
     """Mean pass rate over the levels `[D]`, closed ones counting 0."""
     evidence: Floats
     """Pseudo-counts behind each cell `[D, L]`."""
-

@@ -6,8 +6,6 @@ import numpy as np
 
 from surefoot.schedule.rule import Flags, Floats, Ints
 
-ROUNDS = 32
-
 
 def shares_within(weights: Floats, floors: Floats, caps: Floats) -> Floats:
     """Shares `[D]` in proportion to `weights`, summing to 1, each within [floor, cap].
@@ -21,18 +19,17 @@ def shares_within(weights: Floats, floors: Floats, caps: Floats) -> Floats:
     low, high = np.where(alive, floors, 0.0), np.where(alive, np.maximum(caps, floors), 0.0)
     low = low / max(1.0, float(low.sum()))
     high = high * max(1.0, 1.0 / float(high.sum()))
-    scale = 1.0 / float(weights.sum())
-    shares = np.clip(weights * scale, low, high)
-    for _ in range(ROUNDS):
-        missing = 1.0 - float(shares.sum())
-        free = alive & (shares < high if missing > 0 else shares > low)
-        if abs(missing) < 1e-9 or not free.any():
-            break
-        held = float(shares[~free].sum())
-        scale = max(0.0, 1.0 - held) / max(float(weights[free].sum()), 1e-300)
-        shares = np.where(free, np.clip(weights * scale, low, high), shares)
+    edges = np.concatenate([low[alive] / weights[alive], high[alive] / weights[alive]])
+    order = np.argsort(edges, kind="stable")
+    # As the scale grows, a share leaves its floor at the first of its edges and stops at its cap at the second.
+    slope = np.cumsum(np.concatenate([weights[alive], -weights[alive]])[order])
+    reached = float(low.sum()) + np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(edges[order]))])
+    at = min(int(np.searchsorted(reached, 1.0, side="right")) - 1, len(edges) - 1)
+    rest = max(0.0, 1.0 - float(reached[at]))
+    scale = float(edges[order][at]) + (rest / float(slope[at]) if slope[at] > 1e-12 and rest > 0 else 0.0)
+    shares = np.where(alive, np.clip(weights * scale, low, high), 0.0)
     total = float(shares.sum())
-    return shares / total if total > 0 else shares
+    return np.asarray(shares / total if total > 0 else shares)
 
 
 def pay_out(credit: Floats, eligible: Flags, groups: int) -> Ints:

@@ -15,4 +15,5 @@ def make_rule(config: ScheduleConfig, arms: Arms, *, samples: int, seed: int) ->
         return AdaptiveRule(arms, samples=samples, seed=seed, tuning=tuning)
     if config.rule in ("proportional", "uniform"):  # uniform's arms have equal weights
         return FixedRule(arms, samples=samples, seed=seed)
-    return {"dapo": FilteringRule, "sec": SecRule, "dump": DumpRule}[config.rule](arms, samples=samples, seed=seed)
+    others: dict[str, type[FixedRule]] = {"dapo": FilteringRule, "sec": SecRule, "dump": DumpRule}
+    return others[config.rule](arms, samples=samples, seed=seed)

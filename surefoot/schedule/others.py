@@ -11,7 +11,7 @@ import numpy as np
 
 from surefoot.schedule.apportion import pay_out, shares_within
 from surefoot.schedule.ladder import Ladder
-from surefoot.schedule.rule import Allocation, ArrayState, Arms, Floats, Outcomes, step_generator
+from surefoot.schedule.rule import Allocation, Arms, ArrayState, Floats, Outcomes, step_generator
 
 RISES = 0.9
 
@@ -54,7 +54,7 @@ class FilteringRule(FixedRule):
     """DAPO's dynamic sampling (arXiv 2503.14476): enough groups are drawn that `groups` of them are mixed.
 
     DAPO draws batch after batch until it has them; here, where a step draws once, it is the number that the share of
-    mixed groups so far says will do, at most `MOST` times as many. Groups that are not mixed are not learnt from anyway.
+    mixed groups so far says will do, at most `MOST` times as many. Groups that are not mixed teach nothing anyway.
     """
 
     ARRAYS = (*FixedRule.ARRAYS, "yielded")
@@ -66,7 +66,7 @@ class FilteringRule(FixedRule):
 
     def wanted(self, groups: int) -> int:
         mixed, drawn = self.yielded.sum(axis=0)
-        return math.ceil(groups * min(self.MOST, (drawn + 1) / (mixed + 1)))
+        return math.ceil(groups * min(self.MOST, float((drawn + 1) / (mixed + 1))))
 
     def observe(self, step: int, outcomes: Outcomes) -> None:
         super().observe(step, outcomes)
@@ -95,7 +95,7 @@ class SecRule(FixedRule):
         self.quality, self.alpha, self.tau = np.zeros(len(arms)), alpha, tau
 
     def values(self, step: int) -> Floats:
-        return self.arms.weights * np.exp((self.quality - self.quality.max()) / self.tau)
+        return np.asarray(self.arms.weights * np.exp((self.quality - self.quality.max()) / self.tau))
 
     def observe(self, step: int, outcomes: Outcomes) -> None:
         super().observe(step, outcomes)
@@ -121,7 +121,7 @@ class DumpRule(FixedRule):
         gain = self.total / np.maximum(self.recent, 1.0)
         bonus = np.sqrt(2 * math.log(float(self.drawn.sum()) + 1) / (self.drawn + 1))
         index = (gain + bonus) / self.tau
-        return self.arms.weights * np.exp(index - index.max())
+        return np.asarray(self.arms.weights * np.exp(index - index.max()))
 
     def observe(self, step: int, outcomes: Outcomes) -> None:
         super().observe(step, outcomes)

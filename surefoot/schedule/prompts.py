@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from surefoot.schedule.posterior import mixed_share
 from surefoot.types import Task, stable_seed
 
-POOLED = 4.0
+POOLED = 1.0
 """Samples' worth of its level's pass rate that the estimate of a prompt starts from."""
-LIKELY = 0.2
+LIKELY = 0.25
 """A prompt whose group is mixed with less than this chance is skipped ..."""
 RETRY = 0.1
 """... but for this share of the times that it comes up: policies change."""

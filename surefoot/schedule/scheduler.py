@@ -78,7 +78,7 @@ class DomainScheduler:
         rows = [self._row(group) for group in groups]
         for group, (_, level, _, valid, passes, _) in zip(groups, rows, strict=True):
             self.pickers[group.task.domain].observe(group.task.id, passes, int(valid))
-            self.ledger.add(self._step, group, level)
+            self.ledger.add(self._step, group, int(level))
         self.rule.observe(self._step, outcomes_of(rows))
         if self.log:
             self.log({"step": self._step, "groups": rows})

@@ -1,4 +1,4 @@
-"""The scheduler over pools: prompts rest, flat ones are skipped, hard ones come back, and its log rebuilds its state."""
+"""The scheduler over pools: prompts rest, flat ones are skipped, hard ones return, and its log rebuilds its state."""
 
 from __future__ import annotations
 

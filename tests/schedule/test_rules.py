@@ -12,7 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surefoot.schedule import AdaptiveRule, Allocation, Arms, DumpRule, FilteringRule, FixedRule, Outcomes, Rule, SecRule
+from surefoot.schedule import (
+    AdaptiveRule,
+    Allocation,
+    Arms,
+    DumpRule,
+    FilteringRule,
+    FixedRule,
+    Outcomes,
+    Rule,
+    SecRule,
+)
 from surefoot.schedule.apportion import pay_out, shares_within
 from surefoot.schedule.posterior import mixed_probability, mixed_share
 
@@ -26,8 +36,14 @@ def arms(domains: int = 6, levels: int = 4) -> Arms:
 
 
 def chances(p: npt.NDArray[Any]) -> Grade:
-    """Graders under which domain d passes with p[d], less at higher levels."""
-    return lambda rng, plan: rng.binomial(plan.samples, p[plan.domain] * 0.7**plan.level)
+    """Graders under which domain d passes with p[d] on average, less at higher levels; prompts differ."""
+
+    def grade(rng: np.random.Generator, plan: Allocation) -> npt.NDArray[Any]:
+        mean = p[plan.domain] * 0.7**plan.level
+        reach = 0.8 * np.minimum(mean, 1 - mean)
+        return rng.binomial(plan.samples, mean + np.where(rng.random(len(plan)) < 0.5, reach, -reach))
+
+    return grade
 
 
 def hear(rule: Rule, step: int, plan: Allocation, passes: npt.NDArray[Any], price: npt.NDArray[Any]) -> None:
