@@ -156,12 +156,20 @@ def test_a_closed_domain_gets_nothing_and_its_share_goes_to_the_others() -> None
 
 def test_levels_open_as_lower_ones_are_passed_and_close_again() -> None:
     rule = AdaptiveRule(arms(1, 4), samples=8, seed=0)
-    play(rule, lambda rng, plan: 0 * plan.samples, 1, 10)
-    assert rule.allocate(11, 12, np.ones(1)).level.max() == 0
-    play(rule, lambda rng, plan: plan.samples, 12, 80)
-    assert rule.allocate(81, 12, np.ones(1)).level.max() == 3
-    play(rule, lambda rng, plan: 0 * plan.samples, 82, 200)
-    assert rule.allocate(201, 12, np.ones(1)).level.max() == 0
+
+    def seen(first: int, last: int, right: int) -> set[int]:
+        """Levels drawn in the last third of these steps, in which all samples pass or none does."""
+        levels: set[int] = set()
+        for step in range(first, last + 1):
+            plan = rule.allocate(step, 12, np.ones(1))
+            hear(rule, step, plan, right * plan.samples, np.ones(1))
+            if 3 * (step - first) > 2 * (last - first):
+                levels |= set(plan.level.tolist())
+        return levels
+
+    assert seen(1, 10, right=0) == {0}
+    assert seen(11, 80, right=1) == {0, 1, 2, 3}
+    assert seen(81, 240, right=0) == {0}
 
 
 def test_domains_come_and_go() -> None:
