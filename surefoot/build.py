@@ -20,7 +20,7 @@ from surefoot.rewards import GradingPool
 from surefoot.rollout import LocalEngine
 from surefoot.rollout.openai import EndpointOptions, OpenAIEngine, is_endpoint
 from surefoot.sandbox import open_sandbox
-from surefoot.schedule import ProportionalScheduler
+from surefoot.schedule import Arms, DomainScheduler, make_rule
 from surefoot.types import Task
 
 
@@ -74,16 +74,27 @@ def _variants(domain: Domain, tasks: Sequence[Task], names: Sequence[str], box: 
             yield changed
 
 
-def scheduler(recipe: Recipe, suite: Suite) -> ProportionalScheduler:
+def scheduler(recipe: Recipe, suite: Suite) -> DomainScheduler:
     """The scheduler that `schedule.rule` names."""
-    same = recipe.schedule.rule == "uniform"
-    return ProportionalScheduler(
+    settings = recipe.schedule
+    uniform = settings.rule == "uniform"
+    limits = {config.name: config for config in recipe.domains}
+    arms = Arms.of(
+        {d.name: float(d.weight > 0) if uniform else d.weight for d in suite.domains},
+        levels={name: pool.levels for name, pool in suite.pools.items()},
+        floors={name: config.min_share for name, config in limits.items()},
+        caps={name: config.max_share for name, config in limits.items()},
+    )
+    rule = make_rule(settings, arms, samples=recipe.rollout.samples, seed=recipe.seed)
+    return DomainScheduler(
         suite.pools,
-        {domain.name: float(domain.weight > 0) if same else domain.weight for domain in suite.domains},
+        arms,
+        rule,
         {domain.name: domain.max_new_tokens for domain in suite.domains},
         prompts=recipe.rollout.prompts,
         samples=recipe.rollout.samples,
         seed=recipe.seed,
+        second_price=settings.second_price,
     )
 
 

@@ -41,7 +41,11 @@ class DomainConfig(Section):
     max_new_tokens: int | None = Field(default=None, ge=1)
     """Longest answer in tokens; None for the source's own or `rollout.max_new_tokens`."""
     weight: float = Field(default=1.0, ge=0)
-    """Share of prompts relative to the other domains."""
+    """Share of prompts relative to the other domains; the adaptive rule takes it as the domain's priority."""
+    min_share: float = Field(default=0.0, ge=0, le=1)
+    """Least share of prompts, whatever the scheduling rule thinks."""
+    max_share: float = Field(default=1.0, gt=0, le=1)
+    """Largest share of prompts."""
     chance: float | None = Field(default=None, ge=0, le=1)
     """Pass rate of blind guessing in the right format; None for the source's own. Reports show it beside results."""
     card: str | None = None
@@ -177,8 +181,16 @@ class RewardConfig(Section):
 class ScheduleConfig(Section):
     """`[schedule]`: which domains and prompts are drawn."""
 
-    rule: str = "proportional"
-    """`proportional` to the domains' weights, or `uniform`."""
+    rule: Literal["adaptive", "proportional", "uniform", "dapo", "sec", "dump"] = "proportional"
+    """`adaptive`: where learning per cost is to be had, under floors and caps (docs/scheduler.md); `proportional` to
+    the domains' weights; `uniform`; for comparison also `dapo` (oversampling), `sec` and `dump` (bandits)."""
+    temperature: float = Field(default=1.0, gt=0)
+    """Of the adaptive rule: above 1 evens shares out, below 1 sharpens them."""
+    stale: int = Field(default=40, ge=1)
+    """Of the adaptive rule: steps after which a domain is drawn again at the latest; more if there are more than ten
+    domains for each prompt of a step."""
+    second_price: float = Field(default=0.0, ge=0)
+    """Tokens that a second of grading is worth. Above 0, draws depend on measured time, so runs are not repeatable."""
 
 
 class EvaluateConfig(Section):

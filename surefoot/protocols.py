@@ -177,7 +177,13 @@ class Learner(Protocol):
 class Scheduler(Protocol):
     """Owns which tasks are drawn, how many samples each gets, and what was learnt from where."""
 
-    def draw(self, step: int) -> list[Draw]: ...
+    def draw(self, step: int, available: Mapping[str, float] | None = None) -> list[Draw]:
+        """The draws of a step; `available` multiplies shares of domains (0: shut off), 1 where it says nothing."""
+        ...
+
+    def skip(self, cursors: Mapping[str, Sequence[int]]) -> None:
+        """Go on behind tasks that were used before the first step: a cursor for each level of each domain."""
+        ...
 
     def observe(self, groups: Sequence[Group], update: UpdateReport) -> None: ...
 

@@ -55,8 +55,18 @@ class TaskPool:
         """Prompt hashes of the held-out tasks."""
         return frozenset(task.prompt_hash for task in self.heldout)
 
-    def train(self, cursor: int) -> tuple[Task, int]:
-        """The next training task at or after `cursor`, and the cursor behind it.
+    @property
+    def levels(self) -> int:
+        """Levels of difficulty that a scheduler may choose among."""
+        return 1
+
+    @property
+    def endless(self) -> bool:
+        """Whether training tasks are made without end."""
+        return self._train_size is None
+
+    def train(self, cursor: int, level: int | None = None) -> tuple[Task, int]:
+        """The next training task at or after `cursor`, and the cursor behind it. There is one level so far.
 
         The cursor counts places of the train split, wrapping around a finite source in a new order each time; it is all
         the state there is. Raises DataError for a source without any task that may be trained on.

@@ -1,0 +1,1 @@
+"""A simulator of learners, for comparing allocation rules."""
