@@ -30,7 +30,7 @@ class FixedRule(ArrayState):
 
     def allocate(self, step: int, groups: int, available: Floats) -> Allocation:
         groups = self.wanted(groups)
-        shares = shares_within(self.values(step) * (available > 0), self.arms.floors, self.arms.caps)
+        shares = shares_within(self.values(step) * available, self.arms.floors, self.arms.caps)
         self.credit += shares * groups
         counts = pay_out(self.credit, shares > 0, groups)
         self.credit -= counts

@@ -139,5 +139,5 @@ def test_a_domain_that_is_scaled_down_is_drawn_less_also_after_a_restart(rule: s
     resumed = scheduler(rule)
     resumed.restore(json.loads(json.dumps(slowed.state())))
     before, after, again = (Counter(draw.task.domain for draw in take(s, 1, 40)) for s in (plain, slowed, resumed))
-    assert after["b"] < 0.6 * before["b"] and after["b"] > 0
+    assert 0 < after["b"] < 0.8 * before["b"]
     assert again == after
