@@ -43,6 +43,7 @@ for step in range(steps):
     rollouts = list(engine.rollout([Draw(task, n_samples, n_tokens) for task in tasks], Sampling()))
     generated = time.perf_counter()
     groups = [group(task, [r for r in rollouts if r.task_id == task.id]) for task in tasks]
+    engine.rest()
     engine.refresh(learner.update(groups).version)
     ended = time.perf_counter()
     tokens = sum(rollout.sampled for rollout in rollouts)

@@ -103,6 +103,7 @@ class Run:
     def learn(self, groups: Sequence[Group]) -> UpdateReport:
         """Update the policy and let the engine know that its weights are new."""
         with self._timed("learn", "learning"):
+            self.engine.rest()
             update = self.learner.update(groups)
             self.engine.refresh(update.version)
         return update

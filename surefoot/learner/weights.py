@@ -27,39 +27,35 @@ class MixedWeights:
         self.compute = self.master if dtype == torch.float32 else cast_copy(self.master, dtype)
         self.masters = dict(self.master.named_parameters())
         self.head = "embedding" if master.config.tied else "untied_head"
-        self._totals = {name: torch.zeros_like(p, requires_grad=False) for name, p in self.masters.items()}
-        self._filled: set[str] = set()
+        self._totals: dict[str, Tensor] = {}  # no memory between updates, when the engine needs its own
         for name, parameter in self.compute.named_parameters():
             parameter.register_post_accumulate_grad_hook(_Collector(self, name))  # type: ignore[no-untyped-call]
 
     def add_gradient(self, name: str, part: Tensor) -> None:
-        """Add a gradient in any dtype to the float32 total of parameter `name`."""
-        if name in self._filled:
+        """Add a gradient in any dtype to the float32 total of parameter `name`; `part` is given away."""
+        if name in self._totals:
             self._totals[name] += part
         else:
-            self._totals[name].copy_(part)
-            self._filled.add(name)
+            self._totals[name] = part.float()
 
     def add_rows(self, name: str, rows: Tensor, part: Tensor) -> None:
         """Add a gradient of the `rows` [N] (some perhaps several times) of parameter `name` alone."""
-        total = self._totals[name]
-        if name not in self._filled:
-            total.zero_()
-            self._filled.add(name)
-        total.index_add_(0, rows, part.to(total.dtype))
+        if name not in self._totals:
+            self._totals[name] = torch.zeros_like(self.masters[name], requires_grad=False)
+        self._totals[name].index_add_(0, rows, part.float())
 
     def discard_gradients(self) -> None:
         """Forget what was accumulated."""
-        self._filled.clear()
-        for parameter in self.compute.parameters():
+        self._totals.clear()
+        for parameter in (*self.compute.parameters(), *self.masters.values()):
             parameter.grad = None
 
     def gradients(self) -> dict[str, Tensor]:
         """The accumulated float32 gradients by parameter name (zeros where there was none)."""
-        for name, total in self._totals.items():
-            if name not in self._filled:
-                total.zero_()
-        return self._totals
+        return {
+            name: self._totals[name] if name in self._totals else torch.zeros_like(parameter, requires_grad=False)
+            for name, parameter in self.masters.items()
+        }
 
     @torch.no_grad()
     def step(self, optimiser: torch.optim.AdamW, lr: float, max_norm: float) -> float:

@@ -25,12 +25,13 @@ Mix = Callable[[int, Tensor], Tensor]
 
 
 class FusedRunner:
-    """A `Runner` of fused kernels. Holds a packed copy of the weights, made anew by `refresh`."""
+    """A `Runner` of fused kernels. Packs a copy of the weights when it is first asked for something after `refresh`."""
 
     def __init__(self, decoder: Decoder, kernels: Kernels, rows: int) -> None:
         """`rows`: how many the products are packed for; any other number works too."""
         self.decoder, self.kernels, self.rows = decoder, kernels, rows
-        self.refresh()
+        self.layers: list[_PackedLayer] = []
+        self.head: _Product | None = None
 
     @staticmethod
     def fits(decoder: Decoder) -> bool:
@@ -39,11 +40,17 @@ class FusedRunner:
         even = not any(width % 16 for width in (c.width, c.mlp, c.head_dim))
         return even and weights.device.type == "cpu" and _can_pack(weights.dtype)
 
-    @torch.inference_mode()
     def refresh(self) -> None:
-        """Pack the weights as they are now."""
-        self.layers = [_PackedLayer(layer, self.rows) for layer in _layers(self.decoder)]
-        self.head = _Product(self.decoder.head, None, self.rows)
+        """Give the packed copy up: it takes no memory while the weights change."""
+        self.layers.clear()
+        self.head = None
+
+    def _pack(self) -> _Product:
+        """Pack the weights as they are now, unless they are packed; returns the head."""
+        if not self.layers:
+            self.layers += [_PackedLayer(layer, self.rows) for layer in _layers(self.decoder)]
+        self.head = self.head or _Product(self.decoder.head, None, self.rows)
+        return self.head
 
     def encode(self, prompts: Sequence[Sequence[int]]) -> list[Prefix]:
         """See Runner. Prefixes are laid out as `kernels.c` reads them."""
@@ -60,7 +67,7 @@ class FusedRunner:
 
     def draw(self, hidden: Tensor, uniform: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
         """See Runner."""
-        logits = self.head(hidden)  # [n, vocab]
+        logits = self._pack()(hidden)  # [n, vocab]
         if sampling.top_p < 1 or sampling.top_k:
             return sample(logits, uniform, sampling)
         tokens, logprobs = self.kernels.sample(logits, uniform, max(sampling.temperature, COLDEST))  # [n] each
@@ -69,6 +76,7 @@ class FusedRunner:
         return tokens, logprobs
 
     def _hidden(self, tokens: Tensor, mix: Mix) -> Tensor:
+        self._pack()
         eps, kernels = self.decoder.config.eps, self.kernels
         x = F.embedding(tokens, self.decoder.embedding)  # [n, width]
         delta: Tensor | None = None  # what the previous product adds to x; each norm adds it on its way

@@ -77,6 +77,10 @@ class LocalEngine:
         Not while a `rollout` is being read.
         """
         self._version = version
+        self.rest()
+
+    def rest(self) -> None:
+        """Give up what is derived from the weights until the next `rollout`: memory for the learner."""
         self.runner.refresh()
 
     def rollout(self, draws: Sequence[Draw], sampling: Sampling, watch: Watch | None = None) -> Iterator[Rollout]:
