@@ -97,12 +97,13 @@ def evaluate(
     """
     with ExitStack() as stack:
         shown = stack.enter_context(progress or open_progress())
-        measure, folder = stack.enter_context(_open_measure(model, suite, shown, half_width))
+        source = newest_model(model)
+        measure, folder = stack.enter_context(_open_measure(model, source, suite, shown, half_width))
         if fresh:
             shutil.rmtree(folder, ignore_errors=True)
         shown.say(f"{suite.name}: {measure.cost(folder)}")
         shown.stage(f"loading {model}")
-        engine = build.open_engine(newest_model(model), suite.recipe, endpoint)
+        engine = build.open_engine(source, suite.recipe, endpoint)
         stack.callback(engine.close)
         evaluation = measure(engine, label, folder)
     write_report([evaluation], folder, title=model)
@@ -116,15 +117,19 @@ def evaluate(
 
 def evaluation_cost(model: str, suite: EvaluationSuite) -> Cost:
     """What `evaluate` would still have to draw. The model is not loaded."""
-    with open_progress() as shown, _open_measure(model, suite, shown, None) as (measure, folder):
+    source = newest_model(model)
+    with open_progress() as shown, _open_measure(model, source, suite, shown, None) as (measure, folder):
         return measure.cost(folder)
 
 
 @contextmanager
 def _open_measure(
-    model: str, suite: EvaluationSuite, shown: Progress, half_width: float | None
+    model: str, source: str, suite: EvaluationSuite, shown: Progress, half_width: float | None
 ) -> Iterator[tuple[Measure, Path]]:
-    """What measures, ready but for the engine, and the folder in the cache that its samples belong to."""
+    """What measures, ready but for the engine, and the folder in the cache that its samples belong to.
+
+    `source` is where the weights of `model` are.
+    """
     recipe = suite.recipe
     with ExitStack() as stack:
         interrupter = stack.enter_context(Interrupter(shown.say))
@@ -141,7 +146,7 @@ def _open_measure(
                 variants=suite.variants,
             )
         )
-        weights = fingerprint(newest_model(model), recipe.seed)
+        weights = fingerprint(source, recipe.seed)
         folder = cache_folder(cache_directory() / "evaluations", model, weights, recipe.domains, recipe)
         yield Measure(recipe, opened, shown, interrupter, model, half_width, suite.conversations), folder
 
@@ -171,12 +176,9 @@ def serve(
 
     build.set_threads(recipe.threads)
     loaded = load_model(newest_model(model), seed=recipe.seed)
-    decoder = build.compute_copy(loaded.decoder, recipe.learner.dtype, recipe.device)
-    engine = build.engine(loaded, decoder, recipe.rollout)
-    app = make_app(loaded, engine, name or model)
+    app = make_app(loaded, build.sampling_engine(loaded, recipe), name or model)
     listening = _listen(host, port)
-    shown = f"http://{host}:{listening.getsockname()[1]}/v1"
-    ready(shown)
+    ready(f"http://{host}:{listening.getsockname()[1]}/v1")
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
 
 

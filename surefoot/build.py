@@ -114,14 +114,14 @@ def open_engine(name: str, recipe: Recipe, endpoint: EndpointOptions | None = No
     """An engine for evaluating only: over a model that is loaded here, or over an endpoint (`http://...`)."""
     if is_endpoint(name):
         return OpenAIEngine(name, endpoint or EndpointOptions())
-    model = load_model(name, seed=recipe.seed)
-    return engine(model, compute_copy(model.decoder, recipe.learner.dtype, recipe.device), recipe.rollout)
+    return sampling_engine(load_model(name, seed=recipe.seed), recipe)
 
 
-def compute_copy(decoder: Decoder, dtype: str, device: str) -> Decoder:
-    """A copy of the decoder for sampling only, in the compute type, on the device."""
-    place = pick_device(device)
-    return copy.deepcopy(decoder).to(place, pick_dtype(dtype, place)).requires_grad_(False)
+def sampling_engine(model: LoadedModel, recipe: Recipe) -> LocalEngine:
+    """An engine over a copy of the model that is for sampling only, in the compute type, on the device."""
+    device = pick_device(recipe.device)
+    decoder = copy.deepcopy(model.decoder).to(device, pick_dtype(recipe.learner.dtype, device)).requires_grad_(False)
+    return engine(model, decoder, recipe.rollout)
 
 
 def set_threads(wanted: int) -> None:

@@ -115,7 +115,7 @@ def evaluate(
     """Measure how reliably a model solves held-out tasks, with 95% intervals. Samples are cached: a killed evaluation
     goes on where it stopped."""
     from surefoot.evaluate import check_gate, parse_gate
-    from surefoot.evaluate.suite import load_suite, suite_of
+    from surefoot.evaluate.suite import EvaluationSuite, load_suite
     from surefoot.recipe import load_recipe, select_domains
     from surefoot.store.rundir import is_run
 
@@ -127,7 +127,7 @@ def evaluate(
     else:
         of_run = is_run(Path(model)) and recipe == QUICKSTART
         recipe = Path(model) / "config.toml" if of_run else recipe
-        chosen = suite_of(load_recipe(recipe, overrides), recipe.parent.name if of_run else recipe.stem)
+        chosen = EvaluationSuite(recipe.parent.name if of_run else recipe.stem, load_recipe(recipe, overrides))
     names = [name.strip() for name in domains.split(",") if name.strip()]
     chosen = chosen.only(select_domains(chosen.recipe, names))
 

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from surefoot.domains.audit.measure import first_tasks
+from surefoot.domains.audit.measure import first_tasks, straight
 from surefoot.domains.audit.trial import Trial
+from surefoot.domains.audit.twin import digest
 from surefoot.domains.pool import DEMONSTRATED, TaskPool
 from surefoot.protocols import Domain, Sandbox
 from surefoot.rewards.grading import GradingPool
-from surefoot.types import Split, Task, Verdict, dump
+from surefoot.types import Task, Verdict, dump
 
 GARBAGE = ("", " ", "xyzzy", "0", "I don't know.", "<answer></answer>", "9" * 5000)
 """Answers that no task should accept from everyone."""
@@ -78,9 +79,9 @@ def check(domain: Domain, sandbox: Sandbox, tasks: int = 20) -> Report:
     """
     pool = TaskPool(domain, heldout=tasks)
     heldout = pool.heldout
-    train = first_tasks(pool, tasks)
+    train, bare = first_tasks(pool, tasks), list(straight(domain, "train", tasks))
     with GradingPool([domain], sandbox, workers=2, seconds=60.0) as graders:
-        tried = Trial(graders, train)
+        tried = Trial(graders)
         references = [(task, str(task.metadata["answer"])) for task in train if task.metadata.get("answer") is not None]
         accepted = tried.verdicts(references)
         garbage = [(task, text) for task in train for text in GARBAGE if not _is_reference(task, text)]
@@ -101,8 +102,8 @@ def check(domain: Domain, sandbox: Sandbox, tasks: int = 20) -> Report:
         distinct_prompts=len({task.prompt_hash for task in train}),
         heldout=len(heldout),
         heldout_in_train=len({task.prompt_hash for task in train} & pool.hashes),
-        unstable=sum(_changes(domain, "train", i) for i in range(min(tasks, _size(domain, "train")))),
-        shots_shown=sum(bool(t.metadata.get(DEMONSTRATED)) for t in _straight(domain, tasks)),
+        unstable=sum(_changes(domain, task, index) for index, task in enumerate(bare)),
+        shots_shown=sum(bool(task.metadata.get(DEMONSTRATED)) for task in bare),
         mean_milliseconds=1000 * statistics.fmean(tried.seconds or [0.0]),
     )
     return replace(report, problems=tuple(_problems(report, tried, references, accepted, garbage, fooled)))
@@ -148,21 +149,8 @@ def _problems(
         yield f"only {report.distinct_prompts} of {report.tasks} training prompts are distinct"
 
 
-def _straight(domain: Domain, count: int) -> Iterator[Task]:
-    for index in range(min(count, _size(domain, "train"))):
-        yield domain.source.task("train", index)
-
-
-def _size(domain: Domain, split: Split) -> int:
-    size = domain.source.size(split)
-    return 10**9 if size is None else size
-
-
-def _changes(domain: Domain, split: Split, index: int) -> bool:
-    def made() -> str:
-        return json.dumps(dump(domain.source.task(split, index)), sort_keys=True, default=str)
-
-    return made() != made()
+def _changes(domain: Domain, task: Task, index: int) -> bool:
+    return digest(dump(task)) != digest(dump(domain.source.task("train", index)))
 
 
 def _best_constant(tried: Trial, tasks: Sequence[Task], references: Sequence[tuple[Task, str]]) -> tuple[str, float]:

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.evaluate.evaluator import Progress
-from surefoot.evaluate.log import SampleLog, key_of
-from surefoot.evaluate.records import SCHEMA, Conversation, Sample
+from surefoot.evaluate.log import SampleLog, header_of, key_of
+from surefoot.evaluate.records import Conversation, Sample
 from surefoot.evaluate.regrade import printable
 from surefoot.evaluate.scripts import Script
 from surefoot.protocols import Engine
 from surefoot.rewards.constraints import describe, keeps
-from surefoot.types import Draw, Message, Rollout, Sampling, Task, dump, stable_seed
+from surefoot.types import Draw, Message, Rollout, Sampling, Task, stable_seed
 
 LOG_FILE = "conversations.jsonl"
 DOMAIN = "conversations"
@@ -74,13 +74,7 @@ def converse(
     """
     talks = [_Talk(script, sample) for script in scripts for sample in range(samples)]
     total, done, reused, tokens, began = sum(len(t.script.questions) for t in talks), 0, 0, 0, time.monotonic()
-    header = {
-        "schema": SCHEMA,
-        "model": model,
-        "policy_version": engine.version,
-        "sampling": dump(sampling),
-        "seed": seed,
-    }
+    header = header_of(model, engine, sampling, seed)
     with SampleLog(directory / LOG_FILE if directory else None, header) as log:
         for turn in range(max((len(script.questions) for script in scripts), default=0)):
             live = [talk for talk in talks if turn < len(talk.script.questions) and len(talk.replies) == turn]

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from surefoot.errors import ConfigError, DataError, RunError
 from surefoot.evaluate.answers import AnswerOf, final_answer
-from surefoot.evaluate.log import Key, SampleLog, key_of
+from surefoot.evaluate.log import Key, SampleLog, header_of, key_of
 from surefoot.evaluate.modes import mode_of
-from surefoot.evaluate.records import SCHEMA, DomainRecord, Evaluation, Sample, TaskRecord, save
+from surefoot.evaluate.records import DomainRecord, Evaluation, Sample, TaskRecord, save
 from surefoot.evaluate.regrade import Graders, first_failure, printable, regrade
 from surefoot.evaluate.variants import OF, regrades
 from surefoot.protocols import Domain, Engine
-from surefoot.types import Draw, Message, Rollout, Sampling, Task, Verdict, dump, stable_seed
+from surefoot.types import Draw, Message, Rollout, Sampling, Task, Verdict, stable_seed
 
 SAMPLES_FILE = "samples.jsonl"
 EVALUATION_FILE = "evaluation.json"
@@ -106,13 +106,7 @@ def evaluate(
     """
     whole = _suite(domains, heldout, tasks, samples)
     suite = [entry for entry in whole if not regrades(entry[0])]
-    header = {
-        "schema": SCHEMA,
-        "model": model,
-        "policy_version": engine.version,
-        "sampling": dump(sampling),
-        "seed": seed,
-    }
+    header = header_of(model, engine, sampling, seed)
     with SampleLog(directory / SAMPLES_FILE if directory else None, header) as log:
         keys = {
             (task.id, i): key_of(task, domain.max_new_tokens, stable_seed("eval", seed, task.id, i))

@@ -17,8 +17,9 @@ from typing import Any, BinaryIO, Self
 from pydantic import ValidationError
 
 from surefoot.errors import ResourceError, RunError
-from surefoot.evaluate.records import Sample
-from surefoot.types import Task, dump, load
+from surefoot.evaluate.records import SCHEMA, Sample
+from surefoot.protocols import Engine
+from surefoot.types import Sampling, Task, dump, load
 
 Key = tuple[str, str, int, int]
 """What makes a sample reusable: task id, prompt hash, token limit, seed."""
@@ -26,6 +27,17 @@ Key = tuple[str, str, int, int]
 
 def key_of(task: Task, limit: int, seed: int) -> Key:
     return task.id, task.prompt_hash, limit, seed
+
+
+def header_of(model: str, engine: Engine, sampling: Sampling, seed: int) -> dict[str, Any]:
+    """The first line of a log: what its samples were drawn from, and how."""
+    return {
+        "schema": SCHEMA,
+        "model": model,
+        "policy_version": engine.version,
+        "sampling": dump(sampling),
+        "seed": seed,
+    }
 
 
 class SampleLog:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from surefoot.evaluate.intervals import Estimate, mean_interval
+from surefoot.evaluate.intervals import Estimate, mean_interval, wilson
 from surefoot.evaluate.passk import Floats
 from surefoot.evaluate.records import Conversation
 
@@ -192,9 +192,8 @@ def _wilson(share: float, variance: float, sizes: tuple[int, int], level: float)
     if 0 < share < 1 and variance > 0:
         size = min(max(share * (1 - share) / variance, 1.0), float(members))
     t = float(stats.t.ppf((1 + level) / 2, max(1, clusters - 1)))
-    middle = (share + t * t / (2 * size)) / (1 + t * t / size)
-    half = t * math.sqrt(share * (1 - share) / size + (t / (2 * size)) ** 2) / (1 + t * t / size)
-    return Estimate(share, min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half)), clusters)
+    low, high = wilson(share, size, t)
+    return Estimate(share, float(low), float(high), clusters)
 
 
 def _share(values: Sequence[bool]) -> float:

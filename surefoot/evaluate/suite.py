@@ -75,11 +75,6 @@ class EvaluationSuite:
         return replace(self, recipe=self.recipe.model_copy(update={"domains": tuple(domains)}))
 
 
-def suite_of(recipe: Recipe, name: str) -> EvaluationSuite:
-    """A recipe's own domains and settings as a suite."""
-    return EvaluationSuite(name, recipe)
-
-
 def suites() -> list[tuple[str, str]]:
     """The suites that come with Surefoot, each with its description."""
     return [

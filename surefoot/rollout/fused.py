@@ -30,8 +30,7 @@ class FusedRunner:
     def __init__(self, decoder: Decoder, kernels: Kernels, rows: int) -> None:
         """`rows`: how many the products are packed for; any other number works too."""
         self.decoder, self.kernels, self.rows = decoder, kernels, rows
-        self.layers: list[_PackedLayer] = []
-        self.head: _Product | None = None
+        self._packed: _Packed | None = None
 
     @staticmethod
     def fits(decoder: Decoder) -> bool:
@@ -42,15 +41,14 @@ class FusedRunner:
 
     def refresh(self) -> None:
         """Give the packed copy up: it takes no memory while the weights change."""
-        self.layers.clear()
-        self.head = None
+        self._packed = None
 
-    def _pack(self) -> _Product:
-        """Pack the weights as they are now, unless they are packed; returns the head."""
-        if not self.layers:
-            self.layers += [_PackedLayer(layer, self.rows) for layer in _layers(self.decoder)]
-        self.head = self.head or _Product(self.decoder.head, None, self.rows)
-        return self.head
+    @property
+    def packed(self) -> _Packed:
+        """The weights as they were when they were first asked for."""
+        if self._packed is None:
+            self._packed = _Packed(self.decoder, self.rows)
+        return self._packed
 
     def encode(self, prompts: Sequence[Sequence[int]]) -> list[Prefix]:
         """See Runner. Prefixes are laid out as `kernels.c` reads them."""
@@ -67,7 +65,7 @@ class FusedRunner:
 
     def draw(self, hidden: Tensor, uniform: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
         """See Runner."""
-        logits = self._pack()(hidden)  # [n, vocab]
+        logits = self.packed.head(hidden)  # [n, vocab]
         if sampling.top_p < 1 or sampling.top_k:
             return sample(logits, uniform, sampling)
         tokens, logprobs = self.kernels.sample(logits, uniform, max(sampling.temperature, COLDEST))  # [n] each
@@ -76,11 +74,10 @@ class FusedRunner:
         return tokens, logprobs
 
     def _hidden(self, tokens: Tensor, mix: Mix) -> Tensor:
-        self._pack()
         eps, kernels = self.decoder.config.eps, self.kernels
         x = F.embedding(tokens, self.decoder.embedding)  # [n, width]
         delta: Tensor | None = None  # what the previous product adds to x; each norm adds it on its way
-        for i, layer in enumerate(self.layers):
+        for i, layer in enumerate(self.packed.layers):
             mixed = mix(i, layer.qkv(kernels.add_norm(x, delta, layer.attention_norm, eps)))  # [n, heads * D]
             normed = kernels.add_norm(x, layer.out(mixed), layer.mlp_norm, eps)  # [n, width]
             delta = layer.down(kernels.swiglu(layer.gate_up(normed)))  # [n, width]
@@ -106,6 +103,14 @@ class _PackedLayer:
         self.attention_norm, self.mlp_norm = layer.attention_norm, layer.mlp_norm
         self.qkv, self.out = _Product(layer.qkv, layer.qkv_bias, rows), _Product(layer.out, None, rows)
         self.gate_up, self.down = _Product(layer.gate_up, None, rows), _Product(layer.down, None, rows)
+
+
+class _Packed:
+    """All products of a decoder, packed."""
+
+    def __init__(self, decoder: Decoder, rows: int) -> None:
+        self.layers = [_PackedLayer(layer, rows) for layer in _layers(decoder)]
+        self.head = _Product(decoder.head, None, rows)
 
 
 def _can_pack(dtype: torch.dtype) -> bool:

@@ -1,19 +1,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from surefoot.protocols import Sandbox
-from surefoot.sandbox import open_sandbox
-
-
-@pytest.fixture(scope="session")
-def sandbox() -> Iterator[Sandbox]:
-    with open_sandbox(workers=2) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="session")

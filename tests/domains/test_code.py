@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,24 +12,14 @@ from surefoot.config import DomainConfig
 from surefoot.domains import code
 from surefoot.domains.code_tasks.family import Problem
 from surefoot.domains.code_tasks.topics import FAMILIES, problems
-from surefoot.errors import ConfigError, SandboxError
+from surefoot.errors import ConfigError
 from surefoot.protocols import TaskSource
 from surefoot.rewards.extract import extract
-from surefoot.sandbox import Sandbox, open_sandbox
+from surefoot.sandbox import Sandbox
 from surefoot.types import Rollout, Split, Task, Verdict
 
 ALL = [problem for topic in FAMILIES for problem in problems(topic)]
 GRADER = code.build(DomainConfig(name="code", source="code")).grader
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    try:
-        opened = open_sandbox("namespaces")
-    except SandboxError:
-        opened = open_sandbox("landlock")
-    with opened:
-        yield opened
 
 
 def tasks(source: TaskSource, split: Split) -> list[Task]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ import pytest
 from surefoot.config import DomainConfig
 from surefoot.domains.files import build
 from surefoot.domains.strengthening import row_of, strengthen_file
-from surefoot.errors import DataError, SandboxError
-from surefoot.sandbox import Sandbox, open_sandbox
+from surefoot.errors import DataError
+from surefoot.sandbox import Sandbox
 from surefoot.types import Rollout
 
 ROW = {
@@ -22,16 +21,6 @@ ROW = {
     "test_list": ["assert pairs([1, 2]) == {(1, 2)}", "assert pairs([1]) == set()", "assert pairs([3, 1]) == {(3, 1)}"],
     "test_setup_code": "",
 }
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    try:
-        opened = open_sandbox("namespaces")
-    except SandboxError:
-        opened = open_sandbox("landlock")
-    with opened:
-        yield opened
 
 
 def write(path: Path, row: object) -> Path:

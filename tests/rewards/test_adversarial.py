@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.errors import SandboxError
 from surefoot.rewards.adversarial import Settings, strengthen
 from surefoot.rewards.adversarial.inputs import candidates, edges, key, mutate
 from surefoot.rewards.adversarial.mutants import mutants
@@ -18,7 +16,7 @@ from surefoot.rewards.adversarial.oracle import Program, ask
 from surefoot.rewards.adversarial.seeds import one_right_answer, seed_inputs
 from surefoot.rewards.adversarial.shapes import admits, learn, relations
 from surefoot.rewards.code import CodeGrader
-from surefoot.sandbox import Sandbox, open_sandbox
+from surefoot.sandbox import Sandbox
 from surefoot.types import Rollout, Task, Verdict
 
 SMALL = Settings(mutated=60, drawn=30, mutants=10)
@@ -27,16 +25,6 @@ plain = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=6,
 )
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    try:
-        opened = open_sandbox("namespaces")
-    except SandboxError:
-        opened = open_sandbox("landlock")
-    with opened:
-        yield opened
 
 
 LARGEST = """

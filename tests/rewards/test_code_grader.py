@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from surefoot.errors import SandboxError
 from surefoot.protocols import Call, CallResult, Limits, Program
 from surefoot.rewards.code import CodeGrader, style_of
-from surefoot.sandbox import Sandbox, open_sandbox
+from surefoot.sandbox import Sandbox
 from surefoot.types import Check, Execution, IsolationLevel, Rollout, Task, Verdict
 
 CASES = [
@@ -21,16 +21,6 @@ CASES = [
 ]
 SUM_EVEN = {"function": "sum_even", "cases": CASES}
 GOOD = "def sum_even(numbers):\n    return sum(n for n in numbers if n % 2 == 0)"
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    try:
-        opened = open_sandbox("namespaces")
-    except SandboxError:
-        opened = open_sandbox("landlock")
-    with opened:
-        yield opened
 
 
 def grade(text: str, checks: dict[str, Any], sandbox: Any, grader: CodeGrader | None = None) -> Verdict:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from surefoot.errors import GraderError, SandboxError
+from surefoot.errors import GraderError
 from surefoot.rewards.ifeval import KINDS, handle
 from surefoot.rewards.ifeval_grader import IFEvalGrader
-from surefoot.sandbox import Sandbox, open_sandbox
+from surefoot.sandbox import Sandbox
 from surefoot.types import Rollout, Task, Verdict
 
 DATA = Path(os.environ.get("SUREFOOT_DATA", "data")) / "ifeval" / "input_data.jsonl"
@@ -51,16 +50,6 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("punctuation:no_comma", {}, "a b", "a, b"),
     ("startend:quotation", {}, '"a"', '"a'),
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    try:
-        opened = open_sandbox("namespaces")
-    except SandboxError:
-        opened = open_sandbox("landlock")
-    with opened:
-        yield opened
 
 
 def grade(text: str, names: list[str], kwargs: list[dict[str, Any]], sandbox: Sandbox) -> Verdict:

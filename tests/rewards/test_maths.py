@@ -1,19 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from surefoot.protocols import Sandbox
 from surefoot.rewards.maths import MathGrader
-from surefoot.sandbox import open_sandbox
 from surefoot.types import Rollout, Task, Verdict
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with open_sandbox(workers=1) as opened:
-        yield opened
 
 
 def judge(text: str, answer: str, sandbox) -> Verdict:

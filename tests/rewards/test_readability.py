@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.errors import SandboxError
 from surefoot.rewards.code import CodeGrader
 from surefoot.rewards.readability import readability, statements, unreachable
-from surefoot.sandbox import Sandbox, open_sandbox
+from surefoot.sandbox import Sandbox
 from surefoot.types import Rollout, Task
 
 GOOD = "def sum_even(numbers):\n    return sum(n for n in numbers if n % 2 == 0)\n"
@@ -48,16 +45,6 @@ def test_what_costs() -> None:
     assert readability(tangled) == 0.0 and readability("def f(") == 0.0
     assert readability("def f(x):\n    return 1" + " + 1" * 40) < 1
     assert (statements(ast.parse(MESSY)), unreachable(ast.parse(MESSY))) == (5, 1)
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    try:
-        opened = open_sandbox("namespaces")
-    except SandboxError:
-        opened = open_sandbox("landlock")
-    with opened:
-        yield opened
 
 
 def test_right_answers_get_the_dimension_from_the_jail(sandbox: Sandbox) -> None:

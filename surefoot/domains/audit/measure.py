@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from surefoot.domains.audit.probes import Probe, attacks, guesses, reads_like, reference
+from surefoot.domains.audit.probes import Probe, attacks, guesses, reference
 from surefoot.domains.audit.result import FAULTS, SLOW_SECONDS, Audit, ProbeResult, Rate
-from surefoot.domains.audit.trial import Trial
-from surefoot.domains.audit.twin import Replies, compare, repeated
+from surefoot.domains.audit.trial import Trial, extraction
+from surefoot.domains.audit.twin import Replies, compare, digest, repeated
 from surefoot.domains.audit.variants import variants
 from surefoot.domains.pool import DEMONSTRATED, TaskPool
 from surefoot.errors import SurefootError
@@ -41,7 +39,7 @@ def audit(domain: Domain, sandbox: Sandbox, tasks: int = 12, *, source: str = ""
         chosen = first_tasks(pool, tasks)
         _ = pool.heldout
         with GradingPool([domain], sandbox, workers=2, seconds=60.0) as graders:
-            return _measured(domain, pool, chosen, Trial(graders, chosen), source, twin)
+            return _measured(domain, pool, chosen, Trial(graders), source, twin)
     except SurefootError as error:
         nothing = Rate(0, 0)
         return Audit(
@@ -49,11 +47,6 @@ def audit(domain: Domain, sandbox: Sandbox, tasks: int = 12, *, source: str = ""
             *(domain.chance, 0, 0, nothing, 0),
             error=str(error).splitlines()[0],
         )
-
-
-def extraction(domain: Domain) -> str:
-    """How the domain's grader finds answers."""
-    return str(getattr(domain.grader, "extract", "whole"))
 
 
 def first_tasks(pool: TaskPool, count: int) -> list[Task]:
@@ -82,7 +75,7 @@ def _measured(
     leak = _leakage(domain)
     mine = repeated(domain, trial)
     differing, compared, changed = compare(mine, twin) if twin is not None else (0, 0, 0)
-    again = repeated(domain, trial)
+    differing_here, _, changed_here = compare(mine, repeated(domain, trial))
     return Audit(
         domain=domain.name,
         source=source,
@@ -93,9 +86,9 @@ def _measured(
         probes=_results(graded),
         ungradable=trial.ungradable,
         reasons=tuple(reason.splitlines()[0][:200] for reason, _ in trial.reasons.most_common(3)),
-        disagreements=differing + compare(mine, again)[0],
+        disagreements=differing + differing_here,
         compared=compared + len(mine["verdicts"]),
-        unstable=max(changed, compare(mine, again)[2]),
+        unstable=max(changed, changed_here),
         mean_seconds=sum(trial.seconds) / max(1, len(trial.seconds)),
         slowest_seconds=max(trial.seconds, default=0.0),
         slow=sum(s > SLOW_SECONDS for s in trial.seconds),
@@ -104,7 +97,7 @@ def _measured(
         distinct=leak[1],
         leaked=leak[2],
         heldout_in_train=len({task.prompt_hash for task in tasks} & pool.hashes),
-        shots_shown=sum(bool(task.metadata.get(DEMONSTRATED)) for task in _straight(domain, "train", len(tasks))),
+        shots_shown=sum(bool(task.metadata.get(DEMONSTRATED)) for task in straight(domain, "train", len(tasks))),
         fingerprint=_fingerprint(domain, tasks),
     )
 
@@ -152,8 +145,8 @@ def _commonest(tasks: Sequence[Task]) -> list[str]:
 def _leakage(domain: Domain) -> tuple[int, int, Rate]:
     """Training prompts looked at, distinct ones among them, and held-out prompts that are among them."""
     deadline = time.monotonic() + LEAK_SECONDS
-    heldout = {_read(task) for task in _until(deadline - LEAK_SECONDS / 2, _straight(domain, "heldout", LEAK_PROMPTS))}
-    train = [_read(task) for task in _until(deadline, _straight(domain, "train", LEAK_PROMPTS))]
+    heldout = {_read(task) for task in _until(deadline - LEAK_SECONDS / 2, straight(domain, "heldout", LEAK_PROMPTS))}
+    train = [_read(task) for task in _until(deadline, straight(domain, "train", LEAK_PROMPTS))]
     return len(train), len(set(train)), Rate(len(heldout & set(train)), len(heldout))
 
 
@@ -168,7 +161,8 @@ def _until(deadline: float, tasks: Iterator[Task]) -> Iterator[Task]:
             return
 
 
-def _straight(domain: Domain, split: Split, count: int) -> Iterator[Task]:
+def straight(domain: Domain, split: Split, count: int) -> Iterator[Task]:
+    """The first `count` tasks of a split as the source has them, or as many as there are."""
     size = domain.source.size(split)
     for index in range(count if size is None else min(count, size)):
         yield domain.source.task(split, index)
@@ -176,8 +170,4 @@ def _straight(domain: Domain, split: Split, count: int) -> Iterator[Task]:
 
 def _fingerprint(domain: Domain, tasks: Sequence[Task]) -> str:
     grader = f"{type(domain.grader).__module__}.{type(domain.grader).__qualname__} {extraction(domain)}"
-    text = json.dumps([grader, *(dump(task) for task in tasks)], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-__all__ = ["audit", "extraction", "first_tasks", "reads_like"]
+    return digest([grader, *(dump(task) for task in tasks)])

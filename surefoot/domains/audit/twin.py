@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from surefoot.config import DomainConfig
 from surefoot.domains.audit.probes import reference
-from surefoot.domains.audit.trial import Trial
+from surefoot.domains.audit.trial import Trial, extraction
 from surefoot.domains.audit.variants import variants
 from surefoot.domains.pool import TaskPool
 from surefoot.errors import SurefootError
@@ -43,7 +43,7 @@ def repeated(domain: Domain, trial: Trial | None = None) -> Replies:
     if trial is not None:
         graded = trial.verdicts([(task, text) for task in tasks for text in _answers(domain, task, tasks)])
         verdicts = [(verdict.grade, verdict.score) for verdict in graded]
-    return {"tasks": [_digest(task) for task in tasks], "verdicts": verdicts}
+    return {"tasks": [digest(dump(task)) for task in tasks], "verdicts": verdicts}
 
 
 def compare(mine: Replies, other: Replies) -> tuple[int, int, int]:
@@ -78,11 +78,12 @@ def ask_twins(configs: Sequence[DomainConfig], *, raw: bool = False) -> list[Rep
 
 def _answers(domain: Domain, task: Task, tasks: Sequence[Task]) -> list[str]:
     texts = ["0", "yes", *(answer for other in tasks if (answer := reference(other)) is not None)]
-    return [*texts, *(v.text for v in variants(task, str(getattr(domain.grader, "extract", "whole"))))]
+    return [*texts, *(v.text for v in variants(task, extraction(domain)))]
 
 
-def _digest(task: Task) -> str:
-    text = json.dumps(dump(task), sort_keys=True, default=str)
+def digest(value: Any) -> str:
+    """Differs when plain data does."""
+    text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -97,10 +98,8 @@ def _serve(request: dict[str, Any]) -> None:
             config = DomainConfig.model_validate(data)
             try:
                 domain = as_published(config) if request["raw"] else build_domain(config)
-                pool = TaskPool(domain, 0)
-                tasks = [task for task, _ in (pool.train(place) for place in range(TASKS))]
                 with GradingPool([domain], sandbox, workers=1, seconds=60.0) as graders:
-                    print(json.dumps({"replies": repeated(domain, Trial(graders, tasks))}), flush=True)
+                    print(json.dumps({"replies": repeated(domain, Trial(graders))}), flush=True)
             except SurefootError as error:
                 print(json.dumps({"error": str(error)}), flush=True)
 

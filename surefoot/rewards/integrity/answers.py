@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from surefoot.rewards.integrity.code import is_code
 from surefoot.rewards.integrity.kinds import finding
+from surefoot.rewards.integrity.scripts import script
 from surefoot.types import Finding, Rollout, Task, Verdict
 
 CLAIMS = 3
@@ -88,7 +89,7 @@ def _restated(task: Task, text: str) -> Iterator[Finding]:
 def _lookalikes(task: Task, text: str) -> Iterator[Finding]:
     """Marks or letters of other scripts inside Latin text."""
     prompt = "".join(message["content"] for message in task.messages)
-    latin = sum(_script(c) == "LATIN" for c in text)
+    latin = sum(script(c) == "LATIN" for c in text)
     if latin < 0.7 * sum(c.isalpha() for c in text):
         return
     for place, character in enumerate(text):
@@ -96,11 +97,7 @@ def _lookalikes(task: Task, text: str) -> Iterator[Finding]:
             yield finding("lookalike", f"{unicodedata.name(character)} in Latin text", (place, place + 1))
             return
     for word in re.finditer(r"\w+", text):
-        scripts = {_script(c) for c in word.group() if c.isalpha()}
+        scripts = {script(c) for c in word.group() if c.isalpha()}
         if "LATIN" in scripts and scripts & {"CYRILLIC", "GREEK"} and word.group() not in prompt:
             yield finding("lookalike", f"letters of two scripts in {word.group()!r}", word.span())
             return
-
-
-def _script(character: str) -> str:
-    return unicodedata.name(character, "").partition(" ")[0] if character.isalpha() else ""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 from surefoot.rewards.integrity.code import is_code
 from surefoot.rewards.integrity.kinds import finding
+from surefoot.rewards.integrity.scripts import script
 from surefoot.types import Finding, Rollout, Task, Verdict
 
 PERIOD, REPEATS, REPEATED = 25, 3, 12
@@ -90,8 +90,8 @@ def _foreign(text: str, prompt: str) -> Iterator[Finding]:
     scripts: dict[str, list[int]] = {}
     for place, character in enumerate(text):
         if character.isalpha():
-            scripts.setdefault(unicodedata.name(character, "").partition(" ")[0], []).append(place)
-    known = {unicodedata.name(c, "").partition(" ")[0] for c in prompt if c.isalpha()} | {"LATIN"}
+            scripts.setdefault(script(character), []).append(place)
+    known = {script(c) for c in prompt if c.isalpha()} | {"LATIN"}
     letters = sum(map(len, scripts.values()))
     strange = {name: places for name, places in scripts.items() if name not in known and name != "GREEK"}
     count = sum(map(len, strange.values()))
