@@ -14,7 +14,7 @@ from surefoot.learner import PolicyLearner
 from surefoot.models import LoadedModel, save_model
 from surefoot.progress import Progress
 from surefoot.protocols import Scheduler
-from surefoot.recovery import Recovery
+from surefoot.recovery import Recovery, Tell
 from surefoot.rewards import GradingPool, Rewarder
 from surefoot.rewards.integrity.jumps import JumpWatch
 from surefoot.rollout import LocalEngine
@@ -53,6 +53,7 @@ class Run:
     recovery: Recovery
     progress: Progress
     interrupter: Interrupter
+    tell: Tell
     watch: JumpWatch = field(default_factory=JumpWatch)
     done: int = 0
     """Steps taken, in this process or before it was resumed."""
@@ -119,11 +120,10 @@ class Run:
         learnt = {name: value for name, value in update.metrics.items() if name != "seconds"}
         metrics = {**summarise(groups), "learner": learnt, "timing": self._timing(groups)}
         if update.skipped:
-            self.journal.event("update_skipped", step=step, reason=update.skipped)
-            self.progress.say(f"step {step}: no update ({update.skipped})")
+            self.tell("update_skipped", f"step {step}: no update ({update.skipped})", step=step, reason=update.skipped)
         for jump in self.watch.observe(groups):
-            self.journal.event(jump.kind, step=step, evidence=jump.evidence)
-            self.progress.say(f"step {step}: a sudden rise, look at its rollouts: {jump.evidence}")
+            text = f"step {step}: a sudden rise, look at its rollouts: {jump.evidence}"
+            self.tell(jump.kind, text, step=step, evidence=jump.evidence)
         self.journal.metrics(step, metrics)
         self.progress.step(step, self.recipe.steps, metrics)
         self.done = step

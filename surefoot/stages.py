@@ -181,6 +181,7 @@ def _assemble(
         recovery=Recovery(recipe, scheduler, engine, learner, checkpoints, Quarantine(files.path), tell),
         progress=progress,
         interrupter=interrupter,
+        tell=tell,
     )
 
 
