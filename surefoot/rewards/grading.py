@@ -221,7 +221,7 @@ class GradingPool:
                 verdict = domain.grader.grade(job.task, job.rollout, self._sandbox)
             except SurefootError as error:
                 failure = str(error)
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # sys.exit in a grader would end this thread without a word
                 failure = f"the grader raised {type(error).__name__}: {error}"
             else:
                 return _believed(verdict)
