@@ -17,7 +17,7 @@ from surefoot.stages import open_stages
 from surefoot.store.journal import read_lines
 
 DOMAINS = '''
-import os, time
+import os, random, time
 from pathlib import Path
 
 from surefoot import Task, domain
@@ -55,8 +55,8 @@ def grade(task, rollout):
         return 7
     if now == "object":
         return object()
-    if now == "flaky" and (task.id, rollout.sample) not in ASKED:
-        ASKED.add((task.id, rollout.sample))
+    if now == "flaky" and rollout.seed not in ASKED:
+        ASKED.add(rollout.seed)
         raise TimeoutError("try again")
     return right(rollout)
 
@@ -77,6 +77,20 @@ class Numbers:
 def build(config):
     """Graded in this process, so that the tests can reach it."""
     return Domain(config.name, Numbers(), FunctionGrader(grade), max_new_tokens=8)
+
+
+class Words:
+    def size(self, split):
+        return None
+
+    def task(self, split, index):
+        text = f"Say {random.Random(f'{split} {index}').random()}."
+        return Task(f"calm/{split}/{index}", "calm", ({"role": "user", "content": text},), checks={"n": index})
+
+
+def build_calm(config):
+    """Never fails, and needs no jail, so that it is fast on a busy machine as well."""
+    return Domain(config.name, Words(), FunctionGrader(lambda task, rollout: right(rollout)), max_new_tokens=8)
 
 
 @domain(max_new_tokens=8)
@@ -156,13 +170,13 @@ class Place:
         (self.folder / "mode").write_text(mode)
 
     def recipe(self, *domains: str, **more: Any) -> Recipe:
-        """A recipe over some of the domains `odd`, `vowels`, `hostile`, `code`; sections are merged."""
-        sources = {"odd": "build", "vowels": "vowels", "hostile": "hostile"}
+        """A recipe over some of the domains `calm`, `odd`, `vowels`, `hostile`, `code`; sections are merged."""
+        sources = {"odd": "build", "calm": "build_calm", "vowels": "vowels", "hostile": "hostile"}
         entries = [
             {"name": name, "source": f"{self.folder}/doms.py:{sources[name]}"}
             if name in sources
             else {"name": name, "source": name, "max_new_tokens": 8}
-            for name in domains or ("vowels", "odd")
+            for name in domains or ("calm", "odd")
         ]
         data: dict[str, Any] = {
             "model": "tiny",

@@ -21,8 +21,8 @@ def assert_shut_off(place: Place, why: str) -> None:
     lines = metrics(place.run)
     seen = [line["domains"]["odd"] for line in lines if "odd" in line["domains"]]
     assert all(part["ungradable"] == part["rollouts"] and part["reward"] == 0 for part in seen)
-    assert any("odd" not in line["domains"] and line["domains"]["vowels"]["rollouts"] == 16 for line in lines)
-    assert all(line["domains"]["vowels"]["ungradable"] == 0 for line in lines)
+    assert any("odd" not in line["domains"] and line["domains"]["calm"]["rollouts"] == 16 for line in lines)
+    assert all(line["domains"]["calm"]["ungradable"] == 0 for line in lines)
     assert any(line["learner"]["tokens"] > 0 for line in lines), "nothing was learnt, so nothing was shown"
 
 
@@ -62,17 +62,17 @@ def test_no_verdict(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "why"), [("leak", "MemoryError"), ("end", "did not answer"), ("segfault", "did not answer")]
+    ("how", "why"), [("leak", "MemoryError"), ("end", "malformed"), ("segfault", "did not answer")]
 )
 @fault("a jailed grader leaks memory, ends its process, or crashes it", **SHUT_OFF, seen="what the jail saw")
 def test_breaks_its_jail(place: Place, how: str, why: str) -> None:
     text = (place.folder / "doms.py").read_text()
     (place.folder / "doms.py").write_text(text.replace('os.environ.get("HOW", "")', repr(how)))
-    train(place.recipe("vowels", "hostile", faults={"wait": 3}), place.run)
+    train(place.recipe("calm", "hostile", faults={"wait": 3}), place.run)
     (opened, *_) = events(place.run, "breaker_opened")
     assert opened["domain"] == "hostile" and why in opened["why"], opened
     lines = metrics(place.run)
-    assert all(line["domains"]["vowels"]["ungradable"] == 0 for line in lines)
+    assert all(line["domains"]["calm"]["ungradable"] == 0 for line in lines)
     assert "hostile" not in lines[1]["domains"]
 
 
@@ -98,9 +98,8 @@ def test_flaky(place: Place) -> None:
     train(place.recipe(), place.run)
     assert metrics(place.run) == metrics(place.folder / "calm")
     place.run.rename(place.folder / "retried")
-    (place.folder / "doms.py").write_text((place.folder / "doms.py").read_text() + "\n# another module\n")
-    train(place.recipe(faults={"retries": 0}), place.run)
-    assert metrics(place.run) == metrics(place.folder / "calm"), "each rollout fails only once in a process"
+    train(place.recipe(seed=1, steps=1, faults={"retries": 0}), place.run)
+    assert metrics(place.run)[0]["ungradable"] == 8, "without retries they would have been lost"
 
 
 @fault(

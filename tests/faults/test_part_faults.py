@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -62,10 +63,8 @@ def test_zygotes_killed(place: Place, healthy: Place, seed: int) -> None:
 def test_all_jails_killed(place: Place, healthy: Place) -> None:
     def kill_all(step: int) -> None:
         for pid in jailed_processes():
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
 
     train(place.recipe("vowels", "code"), place.run, after=kill_all)
     assert_same(place.run, healthy.run)
@@ -170,7 +169,7 @@ def questions(place: Place) -> tuple[Path, dict[str, object]]:
 )
 def test_data_file(place: Place, damage: str) -> None:
     file, entry = questions(place)
-    plain = place.recipe("vowels")
+    plain = place.recipe("calm")
     recipe = type(plain).model_validate({**plain.model_dump(), "domains": [plain.domains[0].model_dump(), entry]})
 
     def break_it(step: int) -> None:
@@ -184,4 +183,4 @@ def test_data_file(place: Place, damage: str) -> None:
     assert first["domain"] == "questions" and "it has no tasks to give" in first["why"]
     lines = metrics(place.run)
     assert "questions" in lines[0]["domains"] and all("questions" not in line["domains"] for line in lines[1:])
-    assert lines[-1]["domains"]["vowels"]["rollouts"] > 0
+    assert lines[-1]["domains"]["calm"]["rollouts"] > 0

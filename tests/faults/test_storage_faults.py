@@ -187,16 +187,16 @@ def test_second_process(place: Place, healthy: Place) -> None:
 )
 def test_changed_recipe(place: Place) -> None:
     place.breaks("raise")
-    train(place.recipe("vowels", "odd"), place.run)
+    train(place.recipe("calm", "odd"), place.run)
     assert events(place.run, "breaker_opened")
-    said = train(place.recipe("vowels", "code", steps=6, learner={"lr": 2e-3}), place.run, resume=True)
+    said = train(place.recipe("calm", "code", steps=6, learner={"lr": 2e-3}), place.run, resume=True)
     told = " ".join(said.text.split())
     assert "domains.code: added; it starts as in a new run" in told
     assert "domains.odd: removed; what was learnt about it is forgotten" in told
     assert "learner.lr: 0.001 -> 0.002; holds for the updates from here on; the optimiser's state is kept" in told
     assert "steps: 4 -> 6; the run ends there" in told
-    assert set(metrics(place.run)[-1]["domains"]) == {"vowels", "code"}
+    assert set(metrics(place.run)[-1]["domains"]) == {"calm", "code"}
     (event,) = events(place.run, "resumed")
     assert len(event["changed"]) == 4
-    back = train(place.recipe("vowels", "odd", steps=8, learner={"lr": 2e-3}), place.run, resume=True)
+    back = train(place.recipe("calm", "odd", steps=8, learner={"lr": 2e-3}), place.run, resume=True)
     assert "domains.odd: added" in back.text and "odd" in back.metrics[7]["domains"], "it is not shut off any more"

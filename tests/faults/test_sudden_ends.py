@@ -12,6 +12,7 @@ import pytest
 from fault_children import finish, start
 from fault_page import fault
 from fault_runs import Place, assert_same
+
 from surefoot.recipe import to_toml
 from surefoot.store.checkpoint import damage
 from surefoot.store.journal import read_lines

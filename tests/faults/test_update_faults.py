@@ -30,7 +30,7 @@ def spoil(run: Run, said: Recorder, steps: Iterable[int]) -> None:
 
 def go(place: Place, steps: Iterable[int], resume: bool = False, run: Path | None = None, **more: object) -> Recorder:
     said = Recorder()
-    recipe = place.recipe("vowels", **{"steps": 8, **more})
+    recipe = place.recipe("calm", **{"steps": 8, **more})
     with opened(recipe, run or place.run, said, resume) as (built, stages):
         spoil(built, said, (step - built.done for step in steps))
         list(stages.go())
@@ -78,7 +78,7 @@ def test_roll_back(place: Place) -> None:
 def test_roll_back_and_resume(place: Place) -> None:
     def stopped_at(step: int, run: Path) -> None:
         said = Recorder()
-        with opened(place.recipe("vowels", steps=8, checkpoint={"every": 2}), run, said) as (built, stages):
+        with opened(place.recipe("calm", steps=8, checkpoint={"every": 2}), run, said) as (built, stages):
             spoil(built, said, [3, 4, 5])
             built.until = step
             list(stages.go())
@@ -103,7 +103,7 @@ def test_hopeless(place: Place) -> None:
     assert len(events(place.run, "rolled_back")) == 2
     last = sorted((place.run / "checkpoints").iterdir())[-1]
     assert all(torch.isfinite(tensor).all() for tensor in load_file(last / "model.safetensors").values())
-    calm = train(place.recipe("vowels", steps=len(metrics(place.run)) + 2), place.run, resume=True)
+    calm = train(place.recipe("calm", steps=len(metrics(place.run)) + 2), place.run, resume=True)
     assert calm.metrics and not any(
         line["learner"].get("grad_norm") != line["learner"].get("grad_norm") for line in calm.metrics.values()
     )
