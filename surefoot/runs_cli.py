@@ -84,7 +84,7 @@ def prune_run(
     keep_every: Annotated[int | None, typer.Option(min=0, help="Also keep every so many steps. [recipe's]")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
 ) -> None:
-    """Delete checkpoints that the retention policy does not keep; the best one stays."""
+    """Delete checkpoints that the retention policy does not keep, and damaged ones; the best one stays."""
     from surefoot.recipe import load_recipe
     from surefoot.store.overview import is_held, overview, store_of
 
@@ -93,7 +93,7 @@ def prune_run(
         raise RunError("a process is writing to this run", where=str(run), fix="wait for it or stop it")
     policy = load_recipe(run / "config.toml").checkpoint
     store = store_of(run, keep or policy.keep, policy.keep_every if keep_every is None else keep_every)
-    gone = store.prune(dry=dry_run)
+    gone = store.prune(damaged=True, dry=dry_run)
     for path in gone:
         console.print(f"{'would delete' if dry_run else 'deleted'} {path.name}", highlight=False)
     console.print(f"kept: {', '.join(p.name for p in store.paths() if p not in gone) or 'none'}", highlight=False)

@@ -201,6 +201,7 @@ def _pick_up(
 
     checkpoint = checkpoints.newest(warn)
     step = checkpoint.step if checkpoint else 0
+    checkpoints.set_aside_after(step)
     journal.forget_after(step)
     forget_after(files.rollouts, step)
     Quarantine(files.path).forget_after(step)

@@ -65,18 +65,18 @@ class CheckpointStore:
         self.prune()
         return target
 
-    def prune(self, retention: Retention | None = None, *, dry: bool = False) -> list[Path]:
+    def prune(self, *, damaged: bool = False, dry: bool = False) -> list[Path]:
         """Delete what the retention policy does not keep; returns what was (with `dry`: would be) deleted.
 
-        A damaged checkpoint does not count among those that are kept: there are always `keep` to come back to, if
-        there ever were.
+        A checkpoint that lacks parts does not count among those that are kept. With `damaged`, those that were set
+        aside go as well.
         """
-        retention = retention or self.retention
         sound = {step_of(path): path for path in self.paths() if not _plainly_broken(path)}
-        kept = retention.kept({step: _score(path) for step, path in sound.items()})
+        kept = self.retention.kept({step: _score(path) for step, path in sound.items()})
         if not kept:
             return []
         gone = [path for path in self.paths() if step_of(path) not in kept]
+        gone += sorted(self.directory.glob("damaged-step-*")) if damaged else []
         for path in [] if dry else gone:
             shutil.rmtree(path, ignore_errors=True)
         return gone
@@ -99,6 +99,17 @@ class CheckpointStore:
         if paths:
             raise RunError("every checkpoint is damaged", where=str(self.directory), fix="start the run again")
         return None
+
+    def set_aside_after(self, step: int) -> None:
+        """Rename checkpoints of later steps, which are damaged if this one was the newest that is not.
+
+        Left in place they would count among the newest, and keep the resumed run from writing these steps again.
+        """
+        for path in self.paths():
+            if step_of(path) > step:
+                aside = path.with_name(f"damaged-{path.name}")
+                shutil.rmtree(aside, ignore_errors=True)
+                path.rename(aside)
 
     def before(self, step: int, every: int) -> Checkpoint | None:
         """The newest undamaged checkpoint from before `step` of those that are due every so many steps.

@@ -44,7 +44,7 @@ def test_exits(place: Place) -> None:
 
 @fault("a grader hangs", **SHUT_OFF, lost="`faults.deadline` seconds for each of its threads", seen="`did not answer`")
 def test_hangs(place: Place) -> None:
-    shut_off(place, "hang", "the grader", deadline=4)
+    shut_off(place, "hang", "grader", deadline=4)
     assert all(
         line["why"].endswith(("did not answer within 4 s", "hangs")) for line in events(place.run, "breaker_opened")
     )

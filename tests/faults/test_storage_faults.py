@@ -13,7 +13,7 @@ from fault_runs import Place, Recorder, assert_same, events, metrics, opened, tr
 
 from surefoot.errors import ConfigError, ResourceError, RunError
 from surefoot.recipe import to_toml
-from surefoot.store import CheckpointStore
+from surefoot.store import CheckpointStore, Journal
 from surefoot.store.checkpoint import damage
 from surefoot.store.overview import verify
 
@@ -40,10 +40,10 @@ def test_file_limit(place: Place, healthy: Place) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path):
-    """A file system of 3 MiB."""
+    """A file system of 16 MiB."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(disk)], capture_output=True)
     if mounted.returncode:
         pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
     yield disk
@@ -137,6 +137,7 @@ def test_all_damaged(place: Place, healthy: Place) -> None:
 def test_records_damaged(place: Place, healthy: Place) -> None:
     shutil.copytree(healthy.run, place.run)
     shutil.rmtree(place.run / "checkpoints" / "step-000004")
+    Journal(place.run).event("note", text="so that there is a line to be torn")
     for name in ("metrics.jsonl", "events.jsonl"):
         text = (place.run / name).read_bytes()
         (place.run / name).write_bytes(text[:-20])
