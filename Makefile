@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-SMALLER = --set steps=12 --set warm_start.examples=60 --set evaluate.tasks=8 --set checkpoint.every=6
+SMALLER = --set steps=10 --set warm_start.examples=60 --set evaluate.tasks=8 --set checkpoint.every=5
 SLOW = import torch; from surefoot.models.compute import pick_device, pick_dtype as pick; \
 	raise SystemExit(pick("auto", pick_device("auto")) is not torch.float32)
 TORCH = $(shell grep '^torch==' constraints.txt)

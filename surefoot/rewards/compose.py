@@ -38,6 +38,7 @@ class Rewarder:
     config: RewardConfig
 
     def __post_init__(self) -> None:
+        _ = self._inspector  # bad settings are told of at once
         for name, weight in self.config.weights.items():
             if not (math.isfinite(weight) and weight >= 0):
                 fix = "give a number of 0 or more; correctness needs no weight"

@@ -76,7 +76,7 @@ def test_a_regression_rolls_back_and_takes_share_from_the_domain(tmp_path: Path)
     assert [line["step"] for line in read_lines(tmp_path / "run" / "metrics.jsonl")] == list(range(1, 10))
     state = json.loads((tmp_path / "run" / "checkpoints" / "step-000009" / "state.json").read_text())
     times = sum("short" in gate["worse"] for gate in held)  # type: ignore[operator]
-    assert state["scheduler"]["shares"]["short"] == pytest.approx(1 / (1 + 2**times))
+    assert state["scheduler"]["factors"]["short"] == 0.5**times
     accepted = sorted((tmp_path / "run" / "accepted").iterdir())
     assert len(accepted) == 1
     said = read_lines(tmp_path / "run" / "events.jsonl")
