@@ -140,8 +140,12 @@ class Run:
     def write_checkpoint(self, store: CheckpointStore) -> None:
         """Write a checkpoint of the present step into a store."""
         self.progress.stage("saving a checkpoint")
-        parts = {"learner": self.learner.counters(), "scheduler": self.scheduler.state()}
-        state = {**parts, "recovery": self.recovery.state()}
+        state = {
+            "learner": self.learner.counters(),
+            "scheduler": self.scheduler.state(),
+            "recovery": self.recovery.state(),
+            "watch": self.watch.state(),
+        }
         model, kept = self.model, self.recipe.checkpoint
         store.save(
             self.done,

@@ -136,6 +136,7 @@ def open_stages(recipe: Recipe, directory: Path, resume: bool, progress: Progres
             run.engine.refresh(run.learner.version)
             run.scheduler.restore(checkpoint.state["scheduler"])
             run.recovery.restore(checkpoint.state.get("recovery", {}))
+            run.watch.restore(checkpoint.state.get("watch", {}))
             run.done = checkpoint.step
         stack.callback(run.engine.close)
         measure = Measure(recipe, suite, progress, interrupter, recipe.model)
