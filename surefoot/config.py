@@ -252,8 +252,8 @@ class FaultsConfig(Section):
     retries: int = Field(default=1, ge=0)
     """How often a grader that raised is asked again, after a short pause of random length."""
     poison: int = Field(default=1, ge=1)
-    """Groups of one task in a row without a gradable rollout, in a domain that works otherwise, after which the task is
-    never drawn again and put into `quarantine.jsonl`."""
+    """Groups of a task in a row without a gradable rollout, while other tasks of its domain can be graded, after which
+    it is never drawn again and put into `quarantine.jsonl`."""
     roll_back: int = Field(default=3, ge=1)
     """Updates in a row with a loss or gradient that is not finite, after which the weights of the last checkpoint from
     before them are taken up again."""

@@ -186,8 +186,8 @@ class Scheduler(Protocol):
         """Domains that had no task to give in the last draw because their source failed, and why."""
         ...
 
-    def exclude(self, task: Task) -> None:
-        """Never draw this prompt again."""
+    def exclude(self, name: str, prompt_hash: str) -> None:
+        """Never draw this prompt of a domain again."""
         ...
 
     def skip(self, cursors: Mapping[str, Sequence[int]]) -> None:

@@ -15,10 +15,13 @@ from surefoot.protocols import Scheduler
 from surefoot.rollout import LocalEngine
 from surefoot.schedule.breakers import Breakers, Change, first_line
 from surefoot.store import Checkpoint, CheckpointStore, Quarantine
+from surefoot.store.quarantine import evidence
 from surefoot.types import Draw, Group, Rollout, Sampling, UpdateReport
 
 MOST_RETURNS = 2
 """Times that weights are taken back without one good update in between before the run is given up."""
+MOST_SUSPECTS = 256
+"""Tasks under suspicion that are remembered; the longest known are forgotten first."""
 
 
 class Tell(Protocol):
@@ -54,11 +57,11 @@ class Recovery:
     tell: Tell
     breakers: Breakers = field(init=False)
     streaks: Streaks = field(default_factory=Streaks)
-    strikes: dict[str, int] = field(default_factory=dict)
-    """Groups in a row of which nothing could be graded, by hash of the prompt."""
+    suspects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Evidence against tasks of whose last group nothing could be graded, by hash of the prompt."""
 
     def __post_init__(self) -> None:
-        names = [domain.name for domain in self.recipe.domains]
+        names = [domain.name for domain in self.recipe.domains if domain.weight > 0]
         self.breakers = Breakers(names, self.recipe.faults, self.recipe.rollout.prompts)
 
     def available(self, step: int) -> dict[str, float]:
@@ -101,8 +104,7 @@ class Recovery:
         for change in self.breakers.observe(step, groups, self.scheduler.failures):
             self._tell_breaker(step, change)
         self._set_aside(step, groups)
-        gradable = any(verdict.grade != "ungradable" for group in groups for verdict in group.verdicts)
-        self.streaks.blank = 0 if gradable else self.streaks.blank + 1
+        self.streaks.blank = 0 if any(map(_gradable, groups)) else self.streaks.blank + 1
         if update.diverged:
             self._diverged(step, groups, update.skipped)
         elif not update.skipped:
@@ -140,23 +142,30 @@ class Recovery:
         self.tell(f"breaker_{change.state}", text, step=step, domain=change.domain, why=change.why, **again)
 
     def _set_aside(self, step: int, groups: Sequence[Group]) -> None:
-        """Exclude tasks that cannot be graded although their domain works."""
+        """Exclude tasks that cannot be graded while others of their domain can, in this step or the next of it."""
+        working = {group.task.domain for group in groups if _gradable(group)}
         for group in groups:
-            key = group.task.prompt_hash
-            if any(verdict.grade != "ungradable" for verdict in group.verdicts):
-                self.strikes.pop(key, None)
-            elif self.breakers.works(group.task.domain):
-                self.strikes[key] = self.strikes.get(key, 0) + 1
-                if self.strikes[key] >= self.recipe.faults.poison:
-                    del self.strikes[key]
-                    self._quarantine(step, group)
+            before = self.suspects.pop(group.task.prompt_hash, None)
+            if not _gradable(group):
+                strikes = before["strikes"] + 1 if before else 1
+                self.suspects[group.task.prompt_hash] = {**evidence(step, group), "strikes": strikes}
+        for key, suspect in list(self.suspects.items()):
+            domain = suspect["domain"]
+            if domain not in self.breakers.breakers or not self.breakers.is_closed(domain):
+                del self.suspects[key]  # it is the domain's fault
+            elif domain in working and suspect["strikes"] >= self.recipe.faults.poison:
+                del self.suspects[key]
+                self._quarantine(step, key, suspect)
+        for key in list(self.suspects)[:-MOST_SUSPECTS]:
+            del self.suspects[key]
 
-    def _quarantine(self, step: int, group: Group) -> None:
-        self.scheduler.exclude(group.task)
-        self.quarantine.add(step, group)
-        why = first_line(group.verdicts[0].reason) if group.verdicts else "it has no verdict"
-        text = f"step {step}: task {group.task.id} is set aside, none of its answers could be graded: {why}"
-        self.tell("task_quarantined", text, step=step, task=group.task.id, domain=group.task.domain, why=why)
+    def _quarantine(self, step: int, prompt: str, suspect: Mapping[str, Any]) -> None:
+        task, domain = suspect["task"], suspect["domain"]
+        self.scheduler.exclude(domain, prompt)
+        self.quarantine.add(step, suspect)
+        why = first_line(suspect["rollouts"][0]["reason"]) if suspect["rollouts"] else "it has no rollouts"
+        text = f"step {step}: task {task} is set aside, none of its answers could be graded: {why}"
+        self.tell("task_quarantined", text, step=step, task=task, domain=domain, why=why)
 
     def _diverged(self, step: int, groups: Sequence[Group], reason: str) -> None:
         streaks = self.streaks
@@ -185,13 +194,17 @@ class Recovery:
 
     def state(self) -> dict[str, Any]:
         """Everything that later decisions depend on, as JSON-ready data."""
-        return {"breakers": self.breakers.state(), "streaks": asdict(self.streaks), "strikes": self.strikes}
+        return {"breakers": self.breakers.state(), "streaks": asdict(self.streaks), "suspects": self.suspects}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up a saved state; nothing for a run from before there was one."""
         self.breakers.restore(state.get("breakers", {}))
         self.streaks = Streaks(**state.get("streaks", {}))
-        self.strikes = dict(state.get("strikes", {}))
+        self.suspects = {key: dict(suspect) for key, suspect in state.get("suspects", {}).items()}
+
+
+def _gradable(group: Group) -> bool:
+    return any(verdict.grade != "ungradable" for verdict in group.verdicts)
 
 
 def take_up(kept: Checkpoint, learner: PolicyLearner, engine: LocalEngine) -> None:

@@ -21,6 +21,9 @@ from surefoot.types import Group
 
 FADES = 0.7
 """What the counts of a domain are multiplied by whenever it is seen again."""
+FEWEST_TASKS = 1.5
+"""Tasks whose rollouts could not be graded before a domain is shut off: two in a row, or three of which some fade. One
+may be the task's fault."""
 LONGEST = 16
 """An open breaker waits at most so many times its first wait."""
 
@@ -33,6 +36,8 @@ class Health:
     """Rollouts that were to be graded."""
     faulty: int
     """Of these, the ungradable ones."""
+    tasks: int
+    """Tasks that had any of the ungradable ones."""
     seconds: float
     """Mean time of a grading."""
     reason: str = ""
@@ -45,7 +50,8 @@ class Health:
         reasons = Counter(first_line(v.reason) for v in verdicts if v.grade == "ungradable")
         why = min(reasons, key=lambda reason: (-reasons[reason], reason)) if reasons else ""
         seconds = sum(verdict.seconds for verdict in verdicts) / max(1, len(verdicts))
-        return cls(len(verdicts), reasons.total(), seconds, why)
+        tasks = sum(any(verdict.grade == "ungradable" for verdict in group.verdicts) for group in groups)
+        return cls(len(verdicts), reasons.total(), tasks, seconds, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,7 @@ class Breaker:
     state: Literal["closed", "open", "probing"] = "closed"
     faulty: float = 0.0
     asked: float = 0.0
+    tasks: float = 0.0
     wait: int = 0
     """Steps that it was open the last time; 0 if it never was or has recovered."""
     until: int = 0
@@ -114,19 +121,19 @@ class Breakers:
         ]
         return [change for change in changes if change]
 
-    def works(self, name: str) -> bool:
-        """Whether a domain is not shut off and some of its recent rollouts could be graded."""
-        breaker = self.breakers[name]
-        return breaker.state == "closed" and breaker.asked - breaker.faulty >= 0.5
+    def is_closed(self, name: str) -> bool:
+        """Whether a domain is drawn without restrictions."""
+        return self.breakers[name].state == "closed"
 
     def _judge(self, name: str, health: Health, step: int) -> Change | None:
         breaker = self.breakers[name]
         breaker.faulty = FADES * breaker.faulty + health.faulty
         breaker.asked = FADES * breaker.asked + health.asked
+        breaker.tasks = FADES * breaker.tasks + health.tasks
         slow = 0 < self.config.slow < health.seconds
         probing = breaker.state == "probing"
         faulty, asked = (health.faulty, health.asked) if probing else (breaker.faulty, breaker.asked)
-        enough = probing or asked >= self.config.evidence
+        enough = probing or (asked >= self.config.evidence and breaker.tasks >= FEWEST_TASKS)
         if enough and faulty >= self.config.trip * max(1.0, asked):
             return self._open(name, f"{health.faulty} of {health.asked} rollouts ungradable: {health.reason}", step)
         if slow:
@@ -140,7 +147,7 @@ class Breakers:
         breaker = self.breakers[name]
         breaker.wait = min(2 * breaker.wait or self.config.wait, LONGEST * self.config.wait)
         breaker.state, breaker.until = "open", step + 1 + breaker.wait
-        breaker.faulty = breaker.asked = 0.0
+        breaker.faulty = breaker.asked = breaker.tasks = 0.0
         return Change(name, "opened", why, breaker.until)
 
     def state(self) -> dict[str, Any]:

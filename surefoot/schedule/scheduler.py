@@ -89,10 +89,10 @@ class DomainScheduler:
             )
             return None
 
-    def exclude(self, task: Task) -> None:
-        """Never draw this prompt again."""
-        if task.domain in self.pickers:
-            self.pickers[task.domain].excluded.add(task.prompt_hash)
+    def exclude(self, name: str, prompt_hash: str) -> None:
+        """Never draw this prompt of a domain again."""
+        if name in self.pickers:
+            self.pickers[name].excluded.add(prompt_hash)
 
     def observe(self, groups: Sequence[Group], update: UpdateReport) -> None:
         """Take in the groups of the step that was drawn last."""

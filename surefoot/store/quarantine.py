@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,10 @@ class Quarantine:
     def __init__(self, run: Path) -> None:
         self.file, self.batches = run / "quarantine.jsonl", run / "skipped"
 
-    def add(self, step: int, group: Group) -> None:
-        """Keep a task that is not to be drawn again, with what was written and why none of it could be graded."""
+    def add(self, step: int, found: Mapping[str, Any]) -> None:
+        """Keep the `evidence` against a task that is not drawn again after `step`."""
         with atomic.clear_disk_errors(self.file), self.file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(evidence(step, group)) + "\n")
+            file.write(json.dumps({"step": step, **found}) + "\n")
 
     def keep_batch(self, step: int, groups: Sequence[Group]) -> Path:
         """Keep the batch of an update that was skipped; its columns are those of `rollouts/`."""
@@ -41,10 +41,10 @@ class Quarantine:
 
 
 def evidence(step: int, group: Group) -> dict[str, Any]:
-    """A quarantined task as plain data: enough to ask the grader again by hand."""
+    """A task that could not be graded at `step`, as plain data: enough to ask the grader again by hand."""
     pairs = list(zip(group.rollouts, group.verdicts, strict=True))[:SHOWN]
     return {
-        "step": step,
+        "drawn": step,
         "domain": group.task.domain,
         "task": group.task.id,
         "prompt": group.task.prompt_hash,

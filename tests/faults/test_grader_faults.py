@@ -166,3 +166,19 @@ def test_source(place: Place) -> None:
     assert opened and "it has no tasks to give: OSError: the server of the tasks" in opened[0]["why"]
     assert events(place.run, "breaker_closed")
     assert "odd" in metrics(place.run)[-1]["domains"]
+
+
+@fault(
+    "one task cannot be graded, and few others of its domain are drawn",
+    run="waits for the next one: if that can be graded the task is set aside, if not the domain is shut off",
+    lost="the task",
+    seen="as above",
+)
+def test_poison_in_a_small_share(place: Place) -> None:
+    place.breaks("poison")
+    recipe = place.recipe("odd", steps=14, rollout={"prompts": 1, "samples": 8}, faults={"give_up": 3})
+    train(recipe, place.run)
+    (line,) = read_lines(place.run / "quarantine.jsonl")
+    assert line["task"] == "odd/train/3" and line["step"] == line["drawn"] + 1
+    assert not events(place.run, "breaker_opened") and len(metrics(place.run)) == 14
+    assert sum(step["ungradable"] for step in metrics(place.run)) == 8

@@ -34,11 +34,21 @@ def test_wrong_answers_never_open_a_breaker() -> None:
 @pytest.mark.parametrize(("bad", "opens"), [(3, False), (4, True), (8, True)])
 def test_it_opens_at_the_share_that_trips_it(bad: int, opens: bool) -> None:
     made = breakers(trip=0.5, evidence=8)
-    changes = made.observe(1, [group("a", 8 - bad, bad)], {})
+    changes = made.observe(1, [group("a", 8 - bad, bad)] * 2, {})
     assert [(c.domain, c.state, c.why) for c in changes] == (
-        [("a", "opened", f"{bad} of 8 rollouts ungradable: lost")] if opens else []
+        [("a", "opened", f"{2 * bad} of 16 rollouts ungradable: lost")] if opens else []
     )
     assert made.available(2) == ({"a": 0.0} if opens else {})
+
+
+def test_one_task_is_not_the_domain() -> None:
+    made = breakers()
+    made.observe(1, [group("a", 8, 0)], {})
+    assert made.observe(2, [group("a", 0, 8)], {}) == [] and made.is_closed("a")
+    assert made.observe(3, [group("a", 8, 0)], {}) == []
+    other = breakers()
+    assert other.observe(1, [group("a", 0, 8)], {}) == []
+    assert [c.state for c in other.observe(2, [group("a", 0, 8)], {})] == ["opened"]
 
 
 def test_little_evidence_is_not_enough_and_adds_up() -> None:
@@ -50,7 +60,7 @@ def test_little_evidence_is_not_enough_and_adds_up() -> None:
 
 def test_it_waits_probes_and_closes() -> None:
     made = breakers(wait=3)
-    (opened,) = made.observe(1, [group("a", 0, 8)], {})
+    (opened,) = made.observe(1, [group("a", 0, 4)] * 2, {})
     assert opened.again == 5
     assert [made.available(step).get("a") for step in (2, 3, 4)] == [0.0] * 3
     assert made.available(5) == {"a": made.probe} and 0 < made.probe < 1
@@ -64,7 +74,7 @@ def test_waits_double_up_to_a_bound() -> None:
     made, step, waits = breakers("a", "b", wait=2), 1, []
     while len(waits) < 7:
         made.available(step)
-        for change in made.observe(step, [group("a", 0, 8)], {}):
+        for change in made.observe(step, [group("a", 0, 8)] * 2, {}):
             waits.append(change.again - step - 1)
             step = change.again - 1
         step += 1
@@ -73,7 +83,7 @@ def test_waits_double_up_to_a_bound() -> None:
 
 def test_all_shut_off_means_all_are_probed() -> None:
     made = breakers(wait=50)
-    made.observe(1, [group("a", 0, 8), group("b", 0, 8)], {})
+    made.observe(1, [group("a", 0, 8), group("b", 0, 8)] * 2, {})
     assert made.available(2) == {"a": made.probe, "b": made.probe}
 
 
@@ -88,7 +98,7 @@ def test_slow_graders_and_failing_sources() -> None:
 
 def test_its_state_survives_json_and_changed_domains() -> None:
     made = breakers("a", "b", "c")
-    made.observe(1, [group("a", 0, 8), group("b", 3, 2)], {})
+    made.observe(1, [group("a", 0, 8), group("a", 0, 8), group("b", 3, 2)], {})
     again = breakers("b", "a", "new")
     again.restore(json.loads(json.dumps(made.state())))
     assert again.available(2) == {"a": 0.0}
