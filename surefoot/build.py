@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from surefoot.config import DomainConfig, Recipe, RolloutConfig, SandboxConfig
+from surefoot.config import DomainConfig, FaultsConfig, Recipe, RolloutConfig, SandboxConfig
 from surefoot.domains import TaskPool, build_domain
 from surefoot.evaluate.variants import INPUTS, derive, derive_inputs
 from surefoot.models import Decoder, LoadedModel, load_model
@@ -43,6 +43,7 @@ def open_suite(
     seed: int,
     train: bool = True,
     variants: Sequence[str] = (),
+    faults: FaultsConfig | None = None,
 ) -> Iterator[Suite]:
     """Domains, pools and graders over one sandbox; all of it is closed at the end of the block.
 
@@ -59,7 +60,8 @@ def open_suite(
         changed = [new for domain in domains for new in _variants(domain, pools[domain.name].heldout, variants, box)]
         pools |= {domain.name: TaskPool(domain, heldout, seed=seed) for domain in changed}
         domains = (*domains, *changed)
-        graders = GradingPool(domains, box, workers=sandbox.workers)
+        faults = faults or FaultsConfig()
+        graders = GradingPool(domains, box, sandbox.workers, seconds=faults.deadline, retries=faults.retries)
         try:
             yield Suite(domains, pools, graders)
         finally:

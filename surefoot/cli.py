@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from surefoot import interrupt
+from surefoot import interrupt, runs_cli
 from surefoot.config import DomainConfig
 from surefoot.errors import ConfigError, SurefootError
 
@@ -32,6 +32,7 @@ sandbox_app = typer.Typer(help="Look after the sandbox.", no_args_is_help=True)
 app.add_typer(domains_app, name="domains")
 app.add_typer(config_app, name="config")
 app.add_typer(sandbox_app, name="sandbox")
+app.add_typer(runs_cli.app, name="runs")
 
 console, errors = Console(), Console(stderr=True)
 

@@ -228,6 +228,37 @@ class CheckpointConfig(Section):
     """Steps between checkpoints; one is always written at the end."""
     keep: int = Field(default=2, ge=1)
     """Newest checkpoints that are kept."""
+    keep_every: int = Field(default=0, ge=0)
+    """Checkpoints of steps that this divides are kept as well; 0 for none."""
+    keep_best: str = ""
+    """Key of the metrics, such as `pass_rate` or `domains/code/pass_rate`: the checkpoint with the largest mean of it
+    since the checkpoint before is kept as well; empty for none."""
+
+
+class FaultsConfig(Section):
+    """`[faults]`: what happens when a part of a run fails."""
+
+    trip: float = Field(default=0.5, gt=0, le=1)
+    """Share of ungradable rollouts at which a domain is shut off for a while."""
+    evidence: int = Field(default=8, ge=1)
+    """Recent rollouts of a domain that must have been seen before it can be shut off."""
+    wait: int = Field(default=5, ge=1)
+    """Steps until a domain that was shut off is tried again; twice as many each time it fails again."""
+    slow: float = Field(default=0.0, ge=0)
+    """Mean seconds of a grading beyond which a domain is shut off; 0 for never. Above 0, draws depend on measured time,
+    so runs are not repeatable."""
+    deadline: float = Field(default=120.0, gt=0)
+    """Longest that grading one rollout may take, retries included, seconds."""
+    retries: int = Field(default=1, ge=0)
+    """How often a grader that raised is asked again, after a short pause of random length."""
+    poison: int = Field(default=1, ge=1)
+    """Groups of a task in a row without a gradable rollout, while other tasks of its domain can be graded, after which
+    it is never drawn again and put into `quarantine.jsonl`."""
+    roll_back: int = Field(default=3, ge=1)
+    """Updates in a row with a loss or gradient that is not finite, after which the weights of the last checkpoint from
+    before them are taken up again."""
+    give_up: int = Field(default=10, ge=1)
+    """Steps in a row without one gradable rollout after which the run saves and ends with an error."""
 
 
 class Recipe(Section):
@@ -263,6 +294,8 @@ class Recipe(Section):
     """Measuring stability."""
     checkpoint: CheckpointConfig = CheckpointConfig()
     """What a crash can cost."""
+    faults: FaultsConfig = FaultsConfig()
+    """What happens when a part of the run fails."""
 
     @model_validator(mode="after")
     def _domain_names_are_unique(self) -> Self:

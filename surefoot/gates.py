@@ -14,10 +14,9 @@ from surefoot import loop
 from surefoot.config import EvaluateConfig
 from surefoot.evaluate import Change, Evaluation, compare, parse_metric
 from surefoot.evaluate.metric import Metric
-from surefoot.learner.weights import weight_tensors
 from surefoot.loop import Run
 from surefoot.measure import Measure
-from surefoot.models import load_model
+from surefoot.recovery import take_up
 from surefoot.store import CheckpointStore
 
 SLOWER = 0.5
@@ -102,7 +101,5 @@ class GatedTraining:
         """Weights and optimiser of the last gate that was passed; the step number and the schedule go on."""
         run = self.run
         kept = accepted.load(accepted.paths()[-1])
-        masters = weight_tensors(load_model(str(kept.path)).decoder, "master")
-        run.learner.restore({**run.learner.tensors(), **kept.tensors, **masters}, kept.state["learner"])
-        run.engine.refresh(run.learner.version)
+        take_up(kept, run.learner, run.engine)
         run.progress.say(f"step {run.done}: rolled back to the weights of step {kept.step}")

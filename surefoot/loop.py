@@ -14,6 +14,7 @@ from surefoot.learner import PolicyLearner
 from surefoot.models import LoadedModel, save_model
 from surefoot.progress import Progress
 from surefoot.protocols import Scheduler
+from surefoot.recovery import Recovery, Tell
 from surefoot.rewards import GradingPool, Rewarder
 from surefoot.rewards.integrity.jumps import JumpWatch
 from surefoot.rollout import LocalEngine
@@ -25,12 +26,13 @@ from surefoot.types import Draw, Group, Rollout, Sampling, UpdateReport, Verdict
 def train(run: Run) -> None:
     """Take every step that the run has not taken yet."""
     for step in run.steps():
-        draws = run.scheduler.draw(step)  # which prompts of which domains
+        draws = run.scheduler.draw(step, run.recovery.available(step))  # which prompts of which domains
         rollouts = run.rollout(draws)  # sampled, and given on as they finish
         verdicts = run.grade(rollouts, draws)  # verified while others are still being sampled
         groups = run.reward(verdicts, draws)  # gated by correctness
         update = run.learn(groups)  # policy gradient; the engine sees the new weights
         run.scheduler.observe(groups, update)
+        run.recovery.observe(step, groups, update)  # what failed is shut off, set aside or taken back
         run.record(step, groups, update)  # metrics, every rollout, a checkpoint when due
 
 
@@ -48,8 +50,10 @@ class Run:
     learner: PolicyLearner
     journal: Journal
     checkpoints: CheckpointStore
+    recovery: Recovery
     progress: Progress
     interrupter: Interrupter
+    tell: Tell
     watch: JumpWatch = field(default_factory=JumpWatch)
     done: int = 0
     """Steps taken, in this process or before it was resumed."""
@@ -72,14 +76,15 @@ class Run:
             yield step
             self.done = step
             self.seconds["step"] = time.perf_counter() - began
-            if self.interrupter.asked:
+            if self.interrupter.asked or self.recovery.hopeless:
                 self.save()
                 self.interrupter.check()
+                self.recovery.check()
 
     def rollout(self, draws: Sequence[Draw]) -> Iterator[Rollout]:
         """Samples of all draws, each as soon as it is finished."""
         total, began = sum(draw.samples for draw in draws), time.perf_counter()
-        for count, rollout in enumerate(self.engine.rollout(draws, self.sampling), start=1):
+        for count, rollout in enumerate(self.recovery.rollouts(draws, self.sampling), start=1):
             self.progress.stage("sampling", count, total)
             yield rollout
         self.seconds["generate"] = time.perf_counter() - began
@@ -115,15 +120,15 @@ class Run:
         learnt = {name: value for name, value in update.metrics.items() if name != "seconds"}
         metrics = {**summarise(groups), "learner": learnt, "timing": self._timing(groups)}
         if update.skipped:
-            self.journal.event("update_skipped", step=step, reason=update.skipped)
-            self.progress.say(f"step {step}: no update ({update.skipped})")
+            self.tell("update_skipped", f"step {step}: no update ({update.skipped})", step=step, reason=update.skipped)
         for jump in self.watch.observe(groups):
-            self.journal.event(jump.kind, step=step, evidence=jump.evidence)
-            self.progress.say(f"step {step}: a sudden rise, look at its rollouts: {jump.evidence}")
+            text = f"step {step}: a sudden rise, look at its rollouts: {jump.evidence}"
+            self.tell(jump.kind, text, step=step, evidence=jump.evidence)
         self.journal.metrics(step, metrics)
         self.progress.step(step, self.recipe.steps, metrics)
         self.done = step
-        if step % self.recipe.checkpoint.every == 0 or step == self.recipe.steps:
+        due = step % self.recipe.checkpoint.every == 0 and not self.recovery.doubtful
+        if due or step == self.recipe.steps:
             self.save()
 
     def save(self) -> None:
@@ -135,13 +140,19 @@ class Run:
     def write_checkpoint(self, store: CheckpointStore) -> None:
         """Write a checkpoint of the present step into a store."""
         self.progress.stage("saving a checkpoint")
-        state = {"learner": self.learner.counters(), "scheduler": self.scheduler.state()}
-        model = self.model
+        state = {
+            "learner": self.learner.counters(),
+            "scheduler": self.scheduler.state(),
+            "recovery": self.recovery.state(),
+            "watch": self.watch.state(),
+        }
+        model, kept = self.model, self.recipe.checkpoint
         store.save(
             self.done,
             lambda path: save_model(self.learner.masters, model.hf_config, model.tokenizer, path),
             {name: tensor for name, tensor in self.learner.tensors().items() if not name.startswith("master")},
             state,
+            score=self.journal.recent_mean(kept.keep_best, self.done, kept.every),
         )
 
     def _timing(self, groups: Sequence[Group]) -> Mapping[str, float]:

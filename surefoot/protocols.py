@@ -181,6 +181,15 @@ class Scheduler(Protocol):
         """The draws of a step; `available` multiplies shares of domains (0: shut off), 1 where it says nothing."""
         ...
 
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Domains that had no task to give in the last draw because their source failed, and why."""
+        ...
+
+    def exclude(self, name: str, prompt_hash: str) -> None:
+        """Never draw this prompt of a domain again."""
+        ...
+
     def skip(self, cursors: Mapping[str, Sequence[int]]) -> None:
         """Go on behind tasks that were used before the first step: a cursor for each level of each domain."""
         ...

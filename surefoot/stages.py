@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from surefoot import build, loop
 from surefoot.build import Suite
@@ -23,9 +24,11 @@ from surefoot.models import LoadedModel, load_model
 from surefoot.models.chat import answer_tokens, prompt_tokens
 from surefoot.models.compute import pick_device
 from surefoot.progress import Progress
-from surefoot.recipe import differences, load_recipe
+from surefoot.recipe import load_recipe
+from surefoot.recovery import Recovery
+from surefoot.resuming import differences
 from surefoot.rewards import Rewarder
-from surefoot.store import Checkpoint, CheckpointStore, Journal, RunDirectory
+from surefoot.store import Checkpoint, CheckpointStore, Journal, Quarantine, RunDirectory
 from surefoot.store.rollouts import forget_after
 
 LAST = "after RL"
@@ -110,14 +113,19 @@ def open_stages(recipe: Recipe, directory: Path, resume: bool, progress: Progres
         progress.stage("loading domains and sandbox")
         suite = stack.enter_context(
             build.open_suite(
-                recipe.domains, recipe.rollout, recipe.sandbox, heldout=recipe.evaluate.tasks, seed=recipe.seed
+                recipe.domains,
+                recipe.rollout,
+                recipe.sandbox,
+                heldout=recipe.evaluate.tasks,
+                seed=recipe.seed,
+                faults=recipe.faults,
             )
         )
         files = RunDirectory.resume(directory) if resume else RunDirectory.create(directory, recipe)
         stack.callback(files.close)
         journal = Journal(directory)
         stack.callback(journal.close)
-        checkpoints = CheckpointStore(files.checkpoints, recipe.checkpoint.keep)
+        checkpoints = CheckpointStore(files.checkpoints, recipe.checkpoint.keep, recipe.checkpoint.keep_every)
         checkpoint = _pick_up(recipe, files, journal, checkpoints, progress) if resume else None
         progress.stage(f"loading {recipe.model}")
         model = load_model(str(checkpoint.path) if checkpoint else recipe.model, seed=recipe.seed)
@@ -127,6 +135,8 @@ def open_stages(recipe: Recipe, directory: Path, resume: bool, progress: Progres
             run.learner.restore({**run.learner.tensors(), **checkpoint.tensors}, checkpoint.state["learner"])
             run.engine.refresh(run.learner.version)
             run.scheduler.restore(checkpoint.state["scheduler"])
+            run.recovery.restore(checkpoint.state.get("recovery", {}))
+            run.watch.restore(checkpoint.state.get("watch", {}))
             run.done = checkpoint.step
         stack.callback(run.engine.close)
         measure = Measure(recipe, suite, progress, interrupter, recipe.model)
@@ -151,19 +161,28 @@ def _assemble(
         device=pick_device(recipe.device),
         longest_sample=max(domain.max_new_tokens for domain in suite.domains),
     )
+    scheduler = build.scheduler(recipe, suite)
+    engine = build.engine(model, learner.compute, recipe.rollout, learner.version)
+
+    def tell(kind: str, text: str, **details: Any) -> None:
+        progress.say(text)
+        journal.event(kind, text=text, **details)
+
     return Run(
         recipe=recipe,
         directory=files,
         model=model,
-        scheduler=build.scheduler(recipe, suite),
-        engine=build.engine(model, learner.compute, recipe.rollout, learner.version),
+        scheduler=scheduler,
+        engine=engine,
         graders=suite.graders,
         rewarder=Rewarder(recipe.reward),
         learner=learner,
         journal=journal,
         checkpoints=checkpoints,
+        recovery=Recovery(recipe, scheduler, engine, learner, checkpoints, Quarantine(files.path), tell),
         progress=progress,
         interrupter=interrupter,
+        tell=tell,
     )
 
 
@@ -172,19 +191,22 @@ def _pick_up(
 ) -> Checkpoint | None:
     """The checkpoint to go on from; says what differs from the recipe that the run was started with."""
     changed = differences(load_recipe(files.config_file), recipe)
-    for line in changed:
-        progress.say(f"changed since the run was started: {line}")
+    for difference in changed:
+        progress.say(f"changed since the run was started: {difference}")
     if changed:
         files.write_config(recipe)
 
     def warn(problem: str) -> None:
         progress.say(problem)
-        journal.event("damaged_checkpoint", problem=problem)
+        journal.event("damaged_checkpoint", text=problem)
 
     checkpoint = checkpoints.newest(warn)
     step = checkpoint.step if checkpoint else 0
+    checkpoints.set_aside_after(step)
     journal.forget_after(step)
     forget_after(files.rollouts, step)
-    journal.event("resumed", step=step, changed=changed)
-    progress.say(f"resuming after step {step}" if checkpoint else "nothing was checkpointed yet: starting over")
+    Quarantine(files.path).forget_after(step)
+    text = f"resuming after step {step}" if checkpoint else "nothing was checkpointed yet: starting over"
+    journal.event("resumed", text=text, step=step, changed=[str(difference) for difference in changed])
+    progress.say(text)
     return checkpoint

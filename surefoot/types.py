@@ -25,6 +25,8 @@ IsolationLevel = Literal["namespaces", "landlock", "rlimits"]
 Grade = Literal["right", "wrong", "ungradable"]
 Severity = Literal["info", "warning", "severe"]
 Action = Literal["flag", "zero", "quarantine"]
+NOT_FINITE = "is not finite"
+"""How the reason of an update ends that was skipped because of NaN or infinity."""
 
 
 class Message(TypedDict):
@@ -226,6 +228,11 @@ class UpdateReport:
     metrics: Mapping[str, float] = field(default_factory=dict)
     skipped: str = ""
     """Why no step was taken (no signal, non-finite gradient); empty if one was."""
+
+    @property
+    def diverged(self) -> bool:
+        """Whether no step was taken because a loss or gradient was not finite."""
+        return self.skipped.endswith(NOT_FINITE)
 
 
 def stable_seed(*parts: object) -> int:

@@ -27,7 +27,7 @@ from surefoot.learner.weights import (
 )
 from surefoot.models import Decoder
 from surefoot.models.compute import pick_dtype
-from surefoot.types import Group, UpdateReport
+from surefoot.types import NOT_FINITE, Group, UpdateReport
 
 
 class PolicyLearner:
@@ -148,11 +148,11 @@ class PolicyLearner:
         if not math.isfinite(progress.tally.sums["loss"]):
             self.weights.discard_gradients()
             progress.tally.sums["loss"] = before
-            return "the loss is not finite"
+            return f"the loss {NOT_FINITE}"
         norm = self.weights.step(self.optimiser, progress.lr, self.config.max_grad_norm)
         progress.norms.append(norm)
         if not math.isfinite(norm):
-            return "the gradient is not finite"
+            return f"the gradient {NOT_FINITE}"
         self._optimiser_steps += 1
         progress.steps += 1
         return ""

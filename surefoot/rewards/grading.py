@@ -13,9 +13,11 @@ from typing import Self
 from surefoot.errors import SurefootError
 from surefoot.protocols import Domain, Sandbox
 from surefoot.rewards.verdicts import sound, ungradable
-from surefoot.types import Rollout, Task, Verdict
+from surefoot.types import Rollout, Task, Verdict, stable_seed
 
 Graded = tuple[Rollout, Verdict]
+FIRST_PAUSE = 0.05
+"""Seconds, on average, before a grader that raised is asked again."""
 
 
 @dataclass
@@ -58,6 +60,7 @@ class GradingPool:
         seconds: Longest that one rollout may take. An overdue thread cannot be killed; it is left behind and replaced,
             and while a domain has `workers` such threads, its rollouts are ungradable at once.
         waiting: Most rollouts that wait or are graded; beyond it `grade` takes no more from the engine.
+        retries: How often a grader that raised is asked again, after a pause.
     """
 
     def __init__(
@@ -68,9 +71,11 @@ class GradingPool:
         *,
         seconds: float = 120.0,
         waiting: int = 256,
+        retries: int = 0,
     ) -> None:
         self._domains = {domain.name: domain for domain in domains}
         self._sandbox, self._workers, self._seconds, self._waiting = sandbox, max(1, workers), seconds, max(1, waiting)
+        self._retries = retries
         self._todo: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[tuple[_Job, Verdict]] = queue.SimpleQueue()
         self._open: dict[int, _Job] = {}
@@ -207,9 +212,33 @@ class GradingPool:
         if domain is None or job.task is None:
             missing = "domain" if domain is None else "task"
             return ungradable(f"there is no {missing} for rollout {job.rollout.task_id!r} of {job.rollout.domain!r}")
-        try:
-            return sound(domain.grader.grade(job.task, job.rollout, self._sandbox))
-        except SurefootError as error:
-            return ungradable(str(error))
-        except Exception as error:
-            return ungradable(f"the grader raised {type(error).__name__}: {error}")
+        for attempt in range(self._retries + 1):
+            if attempt:
+                time.sleep(_pause(job.rollout, attempt))
+                if job.given_up:
+                    break
+            try:
+                verdict = domain.grader.grade(job.task, job.rollout, self._sandbox)
+            except SurefootError as error:
+                failure = str(error)
+            except (Exception, SystemExit) as error:  # sys.exit in a grader would end this thread without a word
+                failure = f"the grader raised {type(error).__name__}: {error}"
+            else:
+                return _believed(verdict)
+        return ungradable(failure)
+
+
+def _believed(verdict: Verdict) -> Verdict:
+    """The verdict, or that it makes no sense: nothing that asking again would change."""
+    try:
+        return sound(verdict)
+    except SurefootError as error:
+        return ungradable(str(error))
+    except Exception as error:
+        return ungradable(f"the grader gave back something that is no verdict ({type(error).__name__}: {error})")
+
+
+def _pause(rollout: Rollout, attempt: int) -> float:
+    """Seconds before another attempt: twice as long each time, and spread by chance, so that not all come at once."""
+    chance = stable_seed(rollout.task_id, rollout.sample, rollout.seed, attempt) / 2**63
+    return float(FIRST_PAUSE * 2 ** (attempt - 1) * (0.5 + chance))

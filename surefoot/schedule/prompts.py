@@ -69,6 +69,8 @@ class PromptPicker:
     """By hash of the prompt, the longest unseen first."""
     hard: list[list[int]] = field(init=False)
     """Places of hard-but-solved prompts of each level, the oldest first."""
+    excluded: set[str] = field(default_factory=set)
+    """Hashes of prompts that are never drawn."""
     drawn: int = 0
     skipped: int = 0
     _places: dict[str, tuple[int, int, str]] = field(default_factory=dict)
@@ -109,6 +111,7 @@ class PromptPicker:
             "hard": [list(places) for places in self.hard],
             "counts": [self.drawn, self.skipped],
             "records": records,
+            "excluded": sorted(self.excluded),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -117,6 +120,7 @@ class PromptPicker:
             self.cursors[level] = int(cursor)
         for level, places in enumerate(state["hard"][: len(self.hard)]):
             self.hard[level] = [int(place) for place in places]
+        self.excluded = set(state.get("excluded", ()))
         self.drawn, self.skipped = map(int, state["counts"])
         self.records = {key: Record(float(p), float(v), int(s)) for key, p, v, s in state["records"]}
 
@@ -134,7 +138,7 @@ class PromptPicker:
 
     def _worth(self, task: Task, step: int, rate: float, last: bool) -> bool:
         """Whether to draw it; the last one that is looked at is drawn unless it is being sampled already."""
-        if task.id in self._places:
+        if task.id in self._places or task.prompt_hash in self.excluded:
             return False
         record = self.records.get(task.prompt_hash)
         if record is None or last:
@@ -150,7 +154,8 @@ class PromptPicker:
             task, after = self.pool.train(place, level)
             record = self.records.get(task.prompt_hash)
             rested = record is None or step - record.step >= self.window
-            if after == place + 1 and rested and task.id not in self._places:
+            barred = task.id in self._places or task.prompt_hash in self.excluded
+            if after == place + 1 and rested and not barred:
                 self._places[task.id] = level, place, task.prompt_hash
                 return task
         return None

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.errors import SurefootError
 from surefoot.schedule.ledger import Ledger
 from surefoot.schedule.prompts import Pool, PromptPicker
 from surefoot.schedule.rule import Arms, Outcomes, Rule
-from surefoot.types import Draw, Group, UpdateReport, stable_seed
+from surefoot.types import Draw, Group, Task, UpdateReport, stable_seed
 
 WINDOW = 20
 """Steps within which no prompt is drawn twice."""
@@ -51,6 +52,7 @@ class DomainScheduler:
         self.log: Callable[[dict[str, Any]], None] | None = None
         """Told of each step's outcomes as the rule sees them; `replay` rebuilds the rule's state from these lines."""
         self._index = {name: row for row, name in enumerate(arms.names)}
+        self.failures: dict[str, str] = {}
         self._levels: dict[str, int] = {}
         self._step = 0
         self._factors = np.ones(len(arms.names))
@@ -62,18 +64,35 @@ class DomainScheduler:
         Args:
             available: What multiplies the share of a domain: 0 for one that is shut off, 1 where nothing is said.
         """
-        self._step, self._levels = step, {}
+        self._step, self._levels, self.failures = step, {}, {}
         self._open = self._factors * [(available or {}).get(name, 1.0) for name in self.arms.names]
         plan = self.rule.allocate(step, self.prompts, self._open)
         draws = []
         for row, level, samples in zip(plan.domain.tolist(), plan.level.tolist(), plan.samples.tolist(), strict=True):
             name = self.arms.names[row]
-            task = self.pickers[name].pick(level, step, self.ledger.rate(name, level))
+            task = self._pick(name, level)
             if task is not None:
                 self._levels[task.id] = level
                 seeds = tuple(stable_seed(self.seed, step, task.id, sample) for sample in range(samples))
                 draws.append(Draw(task, samples, self.max_new_tokens[name], seeds))
         return draws
+
+    def _pick(self, name: str, level: int) -> Task | None:
+        """The next task of a domain; None where it has none, or where its source fails, which `failures` tells."""
+        if name in self.failures:
+            return None
+        try:
+            return self.pickers[name].pick(level, self._step, self.ledger.rate(name, level))
+        except Exception as failed:  # a source may be anybody's code
+            self.failures[name] = (
+                failed.what if isinstance(failed, SurefootError) else f"{type(failed).__name__}: {failed}"
+            )
+            return None
+
+    def exclude(self, name: str, prompt_hash: str) -> None:
+        """Never draw this prompt of a domain again."""
+        if name in self.pickers:
+            self.pickers[name].excluded.add(prompt_hash)
 
     def observe(self, groups: Sequence[Group], update: UpdateReport) -> None:
         """Take in the groups of the step that was drawn last."""

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from surefoot.errors import ResourceError
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Error numbers of a disk, a quota or a permitted file size that is used up."""
+
 
 def write_text(path: Path, text: str) -> None:
     """Replace the file at `path`. Raises ResourceError if the disk is full; the old file is then unharmed."""
@@ -73,7 +76,7 @@ def clear_disk_errors(path: Path) -> Iterator[None]:
         yield
     except Exception as failed:
         # safetensors reports a full disk in an error class of its own, with the system's words in the message.
-        full = getattr(failed, "errno", None) in {errno.ENOSPC, errno.EDQUOT} or "No space left" in str(failed)
+        full = getattr(failed, "errno", None) in FULL or any(os.strerror(code) in str(failed) for code in FULL)
         if not full:
             raise
         raise ResourceError(

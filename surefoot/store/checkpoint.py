@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from surefoot.errors import RunError
 from surefoot.store import atomic
+from surefoot.store.retention import Retention
 
 SaveModel = Callable[[Path], None]
 
@@ -37,11 +39,18 @@ class CheckpointStore:
     Each is a directory `step-000010` that appears by one rename when all of it is on disk.
     """
 
-    def __init__(self, directory: Path, keep: int) -> None:
-        self.directory, self.keep = directory, keep
+    def __init__(self, directory: Path, keep: int, keep_every: int = 0) -> None:
+        self.directory, self.retention = directory, Retention(keep, keep_every)
 
-    def save(self, step: int, save_model: SaveModel, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> Path:
-        """Write the checkpoint of `step` and prune old ones.
+    def save(
+        self,
+        step: int,
+        save_model: SaveModel,
+        tensors: Mapping[str, Tensor],
+        state: Mapping[str, Any],
+        score: float | None = None,
+    ) -> Path:
+        """Write the checkpoint of `step` and prune old ones; one with the best `score` is kept.
 
         Raises ResourceError if the disk is full; the checkpoints from before are then untouched.
         """
@@ -49,12 +58,28 @@ class CheckpointStore:
         with atomic.new_directory(target) as scratch:
             save_model(scratch)
             save_file({k: v.contiguous() for k, v in tensors.items()}, scratch / "optimizer.safetensors")
-            (scratch / "state.json").write_text(json.dumps({"step": step, **state}))
+            scored = {} if score is None else {"score": score}
+            (scratch / "state.json").write_text(json.dumps({"step": step, **scored, **state}))
             sums = {path.name: _checksum(path) for path in sorted(scratch.iterdir())}
             (scratch / "checksums.json").write_text(json.dumps(sums, indent=1))
-        for old in self.paths()[: -self.keep]:
-            shutil.rmtree(old, ignore_errors=True)
+        self.prune()
         return target
+
+    def prune(self, *, damaged: bool = False, dry: bool = False) -> list[Path]:
+        """Delete what the retention policy does not keep; returns what was (with `dry`: would be) deleted.
+
+        A checkpoint that lacks parts does not count among those that are kept. With `damaged`, those that were set
+        aside go as well.
+        """
+        sound = {step_of(path): path for path in self.paths() if not _plainly_broken(path)}
+        kept = self.retention.kept({step: _score(path) for step, path in sound.items()})
+        if not kept:
+            return []
+        gone = [path for path in self.paths() if step_of(path) not in kept]
+        gone += sorted(self.directory.glob("damaged-step-*")) if damaged else []
+        for path in [] if dry else gone:
+            shutil.rmtree(path, ignore_errors=True)
+        return gone
 
     def paths(self) -> list[Path]:
         """Directories of all checkpoints, oldest first."""
@@ -75,9 +100,32 @@ class CheckpointStore:
             raise RunError("every checkpoint is damaged", where=str(self.directory), fix="start the run again")
         return None
 
+    def set_aside_after(self, step: int) -> None:
+        """Rename checkpoints of later steps, which are damaged if this one was the newest that is not.
+
+        Left in place they would count among the newest, and keep the resumed run from writing these steps again.
+        """
+        for path in self.paths():
+            if step_of(path) > step:
+                aside = path.with_name(f"damaged-{path.name}")
+                shutil.rmtree(aside, ignore_errors=True)
+                path.rename(aside)
+
+    def before(self, step: int, every: int) -> Checkpoint | None:
+        """The newest undamaged checkpoint from before `step` of those that are due every so many steps.
+
+        Others were saved because somebody stopped the run: going back to one of them would make what follows depend on
+        when that was.
+        """
+        for path in reversed(self.paths()):
+            if step_of(path) < step and step_of(path) % every == 0 and damage(path) is None:
+                return self.load(path)
+        return None
+
     def load(self, path: Path) -> Checkpoint:
         """Read one checkpoint, without verifying it again."""
         state = json.loads((path / "state.json").read_text())
+        state.pop("score", None)
         return Checkpoint(state.pop("step"), path, load_file(path / "optimizer.safetensors"), state)
 
 
@@ -87,6 +135,8 @@ def damage(path: Path) -> str | None:
         sums: dict[str, str] = json.loads((path / "checksums.json").read_text())
     except (OSError, ValueError):
         return "no readable checksums.json"
+    if not isinstance(sums, dict) or not sums.keys() >= {"state.json", "optimizer.safetensors"}:
+        return "checksums.json is incomplete"
     for name, expected in sums.items():
         if not (path / name).is_file():
             return f"{name} is missing"
@@ -98,3 +148,21 @@ def damage(path: Path) -> str | None:
 def _checksum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()[:32]
+
+
+def step_of(path: Path) -> int:
+    """The step of a checkpoint directory."""
+    return int(path.name.removeprefix("step-"))
+
+
+def _plainly_broken(path: Path) -> bool:
+    """Whether parts of a checkpoint are missing; unlike `damage`, this does not read all of it."""
+    return not all((path / name).is_file() for name in ("checksums.json", "state.json", "optimizer.safetensors"))
+
+
+def _score(path: Path) -> float | None:
+    try:
+        score = json.loads((path / "state.json").read_text()).get("score")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return float(score) if isinstance(score, int | float) and math.isfinite(score) else None

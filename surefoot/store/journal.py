@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +38,14 @@ class Journal:
         if self.events_file.exists():
             whole = [json.dumps(line) for line in read_lines(self.events_file)]
             atomic.write_text(self.events_file, "".join(line + "\n" for line in whole))
+
+    def recent_mean(self, key: str, step: int, steps: int) -> float | None:
+        """Mean of a metric (`a/b` for a nested one) over the last `steps` steps up to `step`; None if none has it."""
+        if not key:
+            return None
+        lines = [line for line in read_lines(self.metrics_file) if step - steps < line["step"] <= step]
+        values = [value for line in lines if (value := flatten(line).get(key)) is not None and math.isfinite(value)]
+        return sum(values) / len(values) if values else None
 
     def close(self) -> None:
         """Flush TensorBoard's files."""

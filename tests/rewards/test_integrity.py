@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from surefoot.config import IntegrityConfig, RewardConfig
@@ -257,3 +259,19 @@ def test_the_watch_tells_a_rise_of_a_domain_once():
         told.append(watch.observe([Group(MATHS, (written(MATHS, "x"),) * 8, verdicts)]))
     [alarm] = [(step, found[0]) for step, found in enumerate(told) if found]
     assert 20 <= alarm[0] <= 23 and alarm[1].kind == "reward_jump" and "maths" in alarm[1].evidence
+
+
+def test_the_watch_for_jumps_goes_on_where_a_resumed_run_was_left() -> None:
+    def groups(right: int) -> list[Group]:
+        task = Task("t", "d", ({"role": "user", "content": "?"},))
+        verdicts = (Verdict("right", 1.0),) * right + (Verdict("wrong"),) * (40 - right)
+        return [Group(task, (), verdicts)]
+
+    whole, first = JumpWatch(), JumpWatch()
+    rates = [4, 5, 3, 4, 5, 4, 3, 4, 5, 4, 36, 37, 36, 38, 37, 36]
+    told = [len(whole.observe(groups(right))) for right in rates]
+    assert sum(told) == 1
+    half = [len(first.observe(groups(right))) for right in rates[:12]]
+    second = JumpWatch()
+    second.restore(json.loads(json.dumps(first.state())))
+    assert half + [len(second.observe(groups(right))) for right in rates[12:]] == told

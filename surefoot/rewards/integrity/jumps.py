@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from surefoot.rewards.integrity.kinds import finding
 from surefoot.types import Finding, Group
@@ -65,7 +66,7 @@ def jumps(rates: Sequence[float], samples: Sequence[int]) -> list[Jump]:
 
 @dataclass
 class JumpWatch:
-    """Watches the pass rate of every domain while a run goes on. It starts anew when a run is resumed."""
+    """Watches the pass rate of every domain while a run goes on. Its state is part of every checkpoint."""
 
     history: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
     told: dict[str, int] = field(default_factory=dict)
@@ -82,6 +83,17 @@ class JumpWatch:
             if right and (jump := self._add(domain, sum(right) / len(right), len(right))):
                 found.append(as_finding(domain, jump))
         return found
+
+    def state(self) -> dict[str, Any]:
+        """All that later alarms depend on, as JSON-ready data."""
+        history = {domain: [list(pair) for pair in kept] for domain, kept in self.history.items()}
+        return {"history": history, "told": dict(self.told)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up a saved state; nothing for a run from before there was one."""
+        saved = state.get("history", {})
+        self.history = {domain: [(float(rate), int(n)) for rate, n in kept] for domain, kept in saved.items()}
+        self.told = dict(state.get("told", {}))
 
     def _add(self, domain: str, rate: float, samples: int) -> Jump | None:
         kept = self.history.setdefault(domain, [])
