@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 
 class Section(BaseModel):
@@ -78,6 +78,28 @@ class RolloutConfig(Section):
     """Most samples decoded at the same time."""
 
 
+class LoraConfig(Section):
+    """`[learner.lora]`: low-rank adapters in place of full fine-tuning."""
+
+    rank: int = Field(default=0, ge=0)
+    """Rank of the adapters (LoRA, arXiv 2106.09685); 0 trains all weights. Adapters want about ten times the learning
+    rate of full fine-tuning."""
+    alpha: float = Field(default=32.0, gt=0)
+    """What an adapter adds is scaled by alpha / rank."""
+    dora: bool = False
+    """Whether each row's magnitude is trained apart from its direction (DoRA, arXiv 2402.09353)."""
+    targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+    """Matrices that get an adapter, by their Hugging Face names; all of them by default."""
+
+    @field_validator("targets")
+    @classmethod
+    def _targets_are_known(cls, targets: tuple[str, ...]) -> tuple[str, ...]:
+        known = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+        if not targets or set(targets) - set(known):
+            raise ValueError(f"targets must be among {', '.join(known)}")
+        return targets
+
+
 class LearnerConfig(Section):
     """`[learner]`: the policy-gradient update."""
 
@@ -113,6 +135,8 @@ class LearnerConfig(Section):
     dtype: Literal["auto", "bfloat16", "float32"] = "auto"
     """Compute type of matrix products in learner and engine; `auto` is bfloat16 where the machine has instructions for
     it. Master weights and optimiser state are always fp32."""
+    lora: LoraConfig = LoraConfig()
+    """Low-rank adapters in place of full fine-tuning."""
     checkpoint_activations: bool = False
     """Recompute activations in the backward pass: about a third slower, far less memory for long sequences."""
 

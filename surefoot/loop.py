@@ -11,7 +11,7 @@ from typing import Any
 from surefoot.config import Recipe
 from surefoot.interrupt import Interrupter
 from surefoot.learner import PolicyLearner
-from surefoot.models import LoadedModel, save_model
+from surefoot.models import LoadedModel
 from surefoot.progress import Progress
 from surefoot.protocols import Scheduler
 from surefoot.recovery import Recovery, Tell
@@ -146,10 +146,10 @@ class Run:
             "recovery": self.recovery.state(),
             "watch": self.watch.state(),
         }
-        model, kept = self.model, self.recipe.checkpoint
+        kept = self.recipe.checkpoint
         store.save(
             self.done,
-            lambda path: save_model(self.learner.masters, model.hf_config, model.tokenizer, path),
+            lambda path: self.learner.save(path, self.model, self.recipe.model),
             {name: tensor for name, tensor in self.learner.tensors().items() if not name.startswith("master")},
             state,
             score=self.journal.recent_mean(kept.keep_best, self.done, kept.every),

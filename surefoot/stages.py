@@ -160,6 +160,7 @@ def _assemble(
         temperature=recipe.rollout.temperature,
         device=pick_device(recipe.device),
         longest_sample=max(domain.max_new_tokens for domain in suite.domains),
+        seed=recipe.seed,
     )
     scheduler = build.scheduler(recipe, suite)
     engine = build.engine(model, learner.compute, recipe.rollout, learner.version)

@@ -48,7 +48,7 @@ def backward(
         head,
         pack.targets,
         slope,
-        lambda part: weights.add_gradient(weights.head, part),
+        None if (name := weights.head) is None else lambda part: weights.add_gradient(name, part),
         temperature=temperature,
     )
     # A prompt's last state predicts the first token of every sample: its shares are summed in float32.

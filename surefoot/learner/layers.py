@@ -21,8 +21,9 @@ from surefoot.models.decoder import Layer
 
 
 def embed(decoder: Decoder, tokens: Tensor) -> Tensor:
-    """Embeddings of tokens [N] -> [N, width], a leaf: its gradient goes to the rows of `tokens`."""
-    return decoder.embedding.detach()[tokens].requires_grad_(torch.is_grad_enabled())
+    """Embeddings of tokens [N] -> [N, width], a leaf: its gradient, if there is one, goes to those rows."""
+    trained = torch.is_grad_enabled() and decoder.embedding.requires_grad
+    return decoder.embedding.detach()[tokens].requires_grad_(trained)
 
 
 def hidden_states(

@@ -6,12 +6,14 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from surefoot.config import LearnerConfig
 from surefoot.errors import ResourceError
+from surefoot.learner.adapters import AdapterWeights
 from surefoot.learner.advantages import group_advantages
 from surefoot.learner.backward import backward, score_pack
 from surefoot.learner.losses import Clip, find_loss
@@ -25,7 +27,7 @@ from surefoot.learner.weights import (
     restore_weights,
     weight_tensors,
 )
-from surefoot.models import Decoder
+from surefoot.models import Decoder, LoadedModel, save_model
 from surefoot.models.compute import pick_dtype
 from surefoot.types import NOT_FINITE, Group, UpdateReport
 
@@ -46,6 +48,7 @@ class PolicyLearner:
         temperature: float = 1.0,
         device: torch.device | str = "cpu",
         longest_sample: int = 64,
+        seed: int = 0,
     ) -> None:
         """Take over a decoder.
 
@@ -55,12 +58,13 @@ class PolicyLearner:
             total_steps: Updates of the whole run, for the schedule of the learning rate.
             temperature: Of the rollouts; log-probs are those of the distribution that was sampled.
             device: Where all tensors live.
+            seed: Of the adapters' first values, if there are any.
             longest_sample: Most tokens a sample may have: what losses averaged by a constant (Dr. GRPO) divide by.
         """
         self.config, self.total_steps, self.temperature = config, total_steps, temperature
         self.longest_sample, self.device = longest_sample, torch.device(device)
         self.loss = find_loss(config.loss)
-        self.weights = MixedWeights(decoder_fp32, pick_dtype(config.dtype, self.device), self.device)
+        self.weights = _weights(decoder_fp32, config, self.device, seed)
         self.optimiser = self.weights.optimiser(config.lr, betas=config.betas, weight_decay=config.weight_decay)
         self.reference: Decoder | None = None
         self._version = self._updates = self._optimiser_steps = 0
@@ -176,7 +180,7 @@ class PolicyLearner:
 
     def tensors(self) -> dict[str, Tensor]:
         """All state that is tensors: masters, moments, reference. Views: copy or write them before the next update."""
-        state = weight_tensors(self.masters, "master") | moment_tensors(self.weights, self.optimiser)
+        state = self.weights.tensors() | moment_tensors(self.weights, self.optimiser)
         return state | (weight_tensors(self.reference, "reference") if self.reference is not None else {})
 
     def counters(self) -> dict[str, int]:
@@ -189,14 +193,29 @@ class PolicyLearner:
         Raises:
             RunError: a tensor is missing or has another shape.
         """
-        restore_weights(self.masters, "master", tensors)
+        self.weights.discard_gradients()
+        self.weights.restore(tensors)
         restore_moments(self.weights, self.optimiser, tensors, int(counters["optimiser_steps"]))
         if self.reference is not None:
             restore_weights(self.reference, "reference", tensors)
         self._version, self._updates = int(counters["version"]), int(counters["updates"])
         self._optimiser_steps = int(counters["optimiser_steps"])
-        self.weights.discard_gradients()
-        self.weights.publish()
+
+    def save(self, directory: Path, model: LoadedModel, base: str) -> None:
+        """Write the model as a Hugging Face directory, and adapters, if there are any, into its folder `adapter`.
+
+        `base` is what the adapters' configuration names as the model that they belong to.
+        """
+        save_model(self.masters, model.hf_config, model.tokenizer, directory)
+        if isinstance(self.weights, AdapterWeights):
+            self.weights.save_adapter(directory / "adapter", base)
+
+
+def _weights(decoder: Decoder, config: LearnerConfig, device: torch.device, seed: int) -> MixedWeights:
+    dtype = pick_dtype(config.dtype, device)
+    if config.lora.rank:
+        return AdapterWeights(decoder, config.lora, dtype, device, seed)
+    return MixedWeights(decoder, dtype, device)
 
 
 @dataclass(slots=True)

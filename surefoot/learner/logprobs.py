@@ -57,7 +57,7 @@ def score_and_backward(
     head: Tensor,
     targets: Tensor,
     slope: Slope,
-    head_grad: Callable[[Tensor], None],
+    head_grad: Callable[[Tensor], None] | None,
     *,
     temperature: float = 1.0,
     chunk: int = CHUNK,
@@ -69,7 +69,7 @@ def score_and_backward(
         head: Output head [vocab, width].
         targets: Token ids [K].
         slope: Asked once a chunk, in order.
-        head_grad: Takes the share of the head's gradient [vocab, width] that a chunk gives.
+        head_grad: Takes the share of the head's gradient [vocab, width] that a chunk gives; None if it is not trained.
         temperature: Logits are divided by it.
         chunk: Targets at a time.
     """
@@ -82,7 +82,8 @@ def score_and_backward(
         # The slopes scale the narrow side of both products, not the wide [k, vocab] one.
         slopes = (-slope(scores.logprobs, rows) / temperature)[:, None].to(hidden.dtype)  # [k, 1]
         torch.mm(logits, head, out=hidden_grad[rows]).mul_(slopes)
-        head_grad(logits.T @ (hidden[rows] * slopes))
+        if head_grad is not None:
+            head_grad(logits.T @ (hidden[rows] * slopes))
     return HeadGradient(_join(parts, hidden), hidden_grad)
 
 

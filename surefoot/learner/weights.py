@@ -25,8 +25,11 @@ class MixedWeights:
     def __init__(self, master: Decoder, dtype: torch.dtype, device: torch.device) -> None:
         self.master = master.float().to(device).requires_grad_(True)
         self.compute = self.master if dtype == torch.float32 else cast_copy(self.master, dtype)
-        self.masters = dict(self.master.named_parameters())
-        self.head = "embedding" if master.config.tied else "untied_head"
+        self.whole = dict(self.master.named_parameters())
+        self.masters: dict[str, nn.Parameter] = self.whole
+        """What the optimiser moves."""
+        self.head: str | None = "embedding" if master.config.tied else "untied_head"
+        """Name of the output head; None where it is not trained."""
         self._totals: dict[str, Tensor] = {}  # no memory between updates, when the engine needs its own
         for name, parameter in self.compute.named_parameters():
             parameter.register_post_accumulate_grad_hook(_Collector(self, name))  # type: ignore[no-untyped-call]
@@ -81,7 +84,16 @@ class MixedWeights:
         if self.compute is self.master:
             return
         for name, parameter in self.compute.named_parameters():
-            parameter.copy_(self.masters[name])
+            parameter.copy_(self.whole[name])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The masters by name, as views."""
+        return weight_tensors(self.master, "master")
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Put back what `tensors` gave. Raises RunError where they do not fit."""
+        restore_weights(self.master, "master", tensors)
+        self.publish()
 
     def optimiser(self, lr: float, *, betas: tuple[float, float], weight_decay: float) -> torch.optim.AdamW:
         """AdamW over the masters; norms and biases do not decay."""
@@ -123,7 +135,7 @@ def weight_tensors(decoder: Decoder, prefix: str) -> dict[str, Tensor]:
 def restore_weights(decoder: Decoder, prefix: str, tensors: Mapping[str, Tensor]) -> None:
     """The inverse of `weight_tensors`, in place. Raises RunError where the tensors do not fit."""
     for name, parameter in decoder.named_parameters():
-        parameter.copy_(_fitting(tensors, f"{prefix}.{name}", parameter))
+        parameter.copy_(fitting(tensors, f"{prefix}.{name}", parameter))
 
 
 def moment_tensors(weights: MixedWeights, optimiser: torch.optim.AdamW) -> dict[str, Tensor]:
@@ -144,11 +156,12 @@ def restore_moments(
     if not steps:
         return
     for name, parameter in weights.masters.items():
-        moments = {m: _fitting(tensors, f"{m}.{name}", parameter).clone().to(parameter) for m in MOMENTS}
+        moments = {m: fitting(tensors, f"{m}.{name}", parameter).clone().to(parameter) for m in MOMENTS}
         optimiser.state[parameter] = {"step": torch.tensor(float(steps), device=parameter.device), **moments}
 
 
-def _fitting(tensors: Mapping[str, Tensor], name: str, like: Tensor) -> Tensor:
+def fitting(tensors: Mapping[str, Tensor], name: str, like: Tensor) -> Tensor:
+    """The tensor `name`, of the shape of `like`. Raises RunError if there is none."""
     found = tensors.get(name)
     if found is None or found.shape != like.shape:
         what = "missing" if found is None else f"of shape {tuple(found.shape)}, the model needs {tuple(like.shape)}"

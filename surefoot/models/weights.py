@@ -39,6 +39,12 @@ def hf_names(name: str) -> tuple[str, ...]:
     return {"embedding": ("model.embed_tokens.weight",), "norm": ("model.norm.weight",)}.get(name, ("lm_head.weight",))
 
 
+def hf_sizes(c: DecoderConfig) -> dict[str, list[int]]:
+    """Rows of each Hugging Face tensor in our fused parameters, by the parameter's short name."""
+    qkv = [c.heads * c.head_dim, c.kv_heads * c.head_dim, c.kv_heads * c.head_dim]
+    return {"qkv": qkv, "qkv_bias": qkv, "gate_up": [c.mlp, c.mlp]}
+
+
 def build_decoder(hf_config: Any) -> Decoder:
     """An empty float32 decoder of the shape of a transformers config."""
     kind = (getattr(hf_config, "rope_parameters", None) or {}).get("rope_type", "default")
@@ -77,12 +83,7 @@ def load_decoder(directory: Path) -> tuple[Decoder, Any]:
 
 def to_hf(decoder: Decoder) -> Iterator[tuple[str, Tensor]]:
     """The decoder's weights under their Hugging Face names (views, not copies)."""
-    c = decoder.config
-    sizes = {
-        "qkv": [c.heads * c.head_dim, c.kv_heads * c.head_dim, c.kv_heads * c.head_dim],
-        "gate_up": [c.mlp, c.mlp],
-    }
-    sizes["qkv_bias"] = sizes["qkv"]
+    sizes = hf_sizes(decoder.config)
     for name, parameter in decoder.named_parameters():
         parts = hf_names(name)
         value = parameter.detach()
