@@ -16,6 +16,19 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+class DomainLearning(Section):
+    """`learner` of a domain: what it wants otherwise than the recipe's `[learner]`."""
+
+    loss: str | None = None
+    """Name of its policy loss."""
+    clip_low: float | None = Field(default=None, ge=0)
+    """Its lower clip."""
+    clip_high: float | None = Field(default=None, ge=0)
+    """Its upper clip."""
+    kl: float | None = Field(default=None, ge=0)
+    """Its weight of the KL penalty."""
+
+
 class DomainConfig(Section):
     """One `[[domains]]` entry: where tasks come from and how answers are graded."""
 
@@ -48,6 +61,8 @@ class DomainConfig(Section):
     """Largest share of prompts."""
     chance: float | None = Field(default=None, ge=0, le=1)
     """Pass rate of blind guessing in the right format; None for the source's own. Reports show it beside results."""
+    learner: DomainLearning = DomainLearning()
+    """Loss, clip and KL of this domain, if not the recipe's: `learner = { loss = "gspo", kl = 0.01 }`."""
     card: str | None = None
     """Path of a domain card that `surefoot audit` wrote: what blind guessing earned there is the chance level, if it is
     more than the source's own, and partial credit counts from the floor that was paid for nothing."""
@@ -123,7 +138,18 @@ class LearnerConfig(Section):
     clip_high: float = Field(default=0.2, ge=0)
     """Upper clip of the ratio: 1 + clip_high; larger than `clip_low` is DAPO's clip-higher (arXiv 2503.14476)."""
     kl: float = Field(default=0.0, ge=0)
-    """Weight of the KL penalty to the starting model (k3 estimator); 0 keeps no reference model in memory."""
+    """Weight of the KL penalty to the starting model; 0 keeps no reference model in memory."""
+    kl_estimator: Literal["k1", "k2", "k3"] = "k3"
+    """How the penalty is estimated from sampled tokens (joschu.net/blog/kl-approx.html): `k3` never negative and
+    unbiased in value, `k2` unbiased in gradient, `k1` the plain log-ratio, whose gradient is zero on average."""
+    mismatch: Literal["none", "truncated", "masked"] = "none"
+    """What is done where the engine's log-probs differ from the learner's: `none`: the policy ratio is taken to the
+    engine's own, which corrects exactly but is clipped; `truncated` and `masked`: the ratio is taken to the learner's
+    and each token weighted by learner over engine, cut at `mismatch_cap` or dropped beyond it."""
+    mismatch_cap: float = Field(default=2.0, gt=1)
+    """Largest importance weight of a token."""
+    teacher: str | None = None
+    """Model of the same vocabulary that `loss = "distill"` follows: a directory or a hub id."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """Gradients are scaled down to this norm."""
     epochs: int = Field(default=1, ge=1)

@@ -13,6 +13,7 @@ from surefoot import build, loop
 from surefoot.build import Suite
 from surefoot.config import Recipe
 from surefoot.domains import demonstration
+from surefoot.errors import ConfigError
 from surefoot.evaluate.evaluator import EVALUATION_FILE
 from surefoot.evaluate.records import Evaluation, read
 from surefoot.gates import GatedTraining
@@ -20,7 +21,7 @@ from surefoot.interrupt import Interrupter
 from surefoot.learner import Example, PolicyLearner, warm_start
 from surefoot.loop import Run
 from surefoot.measure import Measure
-from surefoot.models import LoadedModel, load_model
+from surefoot.models import Decoder, LoadedModel, load_model
 from surefoot.models.chat import answer_tokens, prompt_tokens
 from surefoot.models.compute import pick_device
 from surefoot.progress import Progress
@@ -161,6 +162,8 @@ def _assemble(
         device=pick_device(recipe.device),
         longest_sample=max(domain.max_new_tokens for domain in suite.domains),
         seed=recipe.seed,
+        domains={domain.name: domain.learner for domain in recipe.domains},
+        teacher=_teacher(recipe.learner.teacher, model),
     )
     scheduler = build.scheduler(recipe, suite)
     engine = build.engine(model, learner.compute, recipe.rollout, learner.version)
@@ -185,6 +188,20 @@ def _assemble(
         interrupter=interrupter,
         tell=tell,
     )
+
+
+def _teacher(name: str | None, student: LoadedModel) -> Decoder | None:
+    """The decoder to distil from. Raises ConfigError if its tokens are not the student's."""
+    if name is None:
+        return None
+    teacher = load_model(name)
+    if teacher.tokenizer.get_vocab() != student.tokenizer.get_vocab():
+        raise ConfigError(
+            f"the teacher {name!r} has another vocabulary than {student.source!r}",
+            where="learner.teacher",
+            fix="take a teacher with the student's tokenizer",
+        )
+    return teacher.decoder
 
 
 def _pick_up(

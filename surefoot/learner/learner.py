@@ -11,13 +11,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from surefoot.config import LearnerConfig
-from surefoot.errors import ResourceError
+from surefoot.config import DomainLearning, LearnerConfig
+from surefoot.errors import ConfigError, ResourceError
 from surefoot.learner.adapters import AdapterWeights
 from surefoot.learner.advantages import group_advantages
 from surefoot.learner.backward import backward, score_pack
 from surefoot.learner.losses import Clip, find_loss
-from surefoot.learner.objective import Gap, PolicyObjective, Tally, Totals, token_weights
+from surefoot.learner.objective import Algorithm, Correction, Gap, PolicyObjective, Tally, Totals, token_weights
 from surefoot.learner.packing import Pack, Tree, group_trees, pack
 from surefoot.learner.weights import (
     MixedWeights,
@@ -30,6 +30,8 @@ from surefoot.learner.weights import (
 from surefoot.models import Decoder, LoadedModel, save_model
 from surefoot.models.compute import pick_dtype
 from surefoot.types import NOT_FINITE, Group, UpdateReport
+
+EVERY_DOMAIN = ""
 
 
 class PolicyLearner:
@@ -49,6 +51,8 @@ class PolicyLearner:
         device: torch.device | str = "cpu",
         longest_sample: int = 64,
         seed: int = 0,
+        domains: Mapping[str, DomainLearning] | None = None,
+        teacher: Decoder | None = None,
     ) -> None:
         """Take over a decoder.
 
@@ -59,14 +63,22 @@ class PolicyLearner:
             temperature: Of the rollouts; log-probs are those of the distribution that was sampled.
             device: Where all tensors live.
             seed: Of the adapters' first values, if there are any.
+            domains: What domains want otherwise than `config`, by name.
+            teacher: Of the same vocabulary; what losses of distillation follow.
             longest_sample: Most tokens a sample may have: what losses averaged by a constant (Dr. GRPO) divide by.
         """
         self.config, self.total_steps, self.temperature = config, total_steps, temperature
         self.longest_sample, self.device = longest_sample, torch.device(device)
-        self.loss = find_loss(config.loss)
+        self.algorithms = _algorithms(config, domains or {})
+        if teacher is None and any(algorithm.loss.traits.teacher for algorithm in self.algorithms.values()):
+            raise ConfigError("distillation has no teacher", where="learner.teacher", fix="name the teacher's model")
+        self.correction = None if config.mismatch == "none" else Correction(config.mismatch, config.mismatch_cap)
         self.weights = _weights(decoder_fp32, config, self.device, seed)
         self.optimiser = self.weights.optimiser(config.lr, betas=config.betas, weight_decay=config.weight_decay)
         self.reference: Decoder | None = None
+        self.teacher = teacher and cast_copy(teacher, self.compute.embedding.dtype).requires_grad_(False).to(
+            self.device
+        )
         self._version = self._updates = self._optimiser_steps = 0
         self.reset_reference()
 
@@ -87,7 +99,7 @@ class PolicyLearner:
 
     def reset_reference(self) -> None:
         """Make the present weights the reference of the KL penalty (nothing if there is none)."""
-        if self.config.kl > 0:
+        if any(algorithm.kl > 0 for algorithm in self.algorithms.values()):
             self.reference = cast_copy(self.masters, self.compute.embedding.dtype).requires_grad_(False)
 
     def learning_rate(self, update: int) -> float:
@@ -114,9 +126,9 @@ class PolicyLearner:
         started = time.perf_counter()
         try:
             progress = _Progress(self.learning_rate(self._updates))
-            trees = [self._trees(group) for group in groups if not group.degenerate]
-            trees = [grown for grown in trees if grown]
-            reason = self._learn(trees, progress) if trees else "no signal: all rewards of every group are equal"
+            grown = [self._grow(group) for group in groups]
+            grown = [crop for crop in grown if crop.trees]
+            reason = self._learn(grown, progress) if grown else "no signal: all rewards of every group are equal"
         except (MemoryError, RuntimeError) as failed:
             self.weights.discard_gradients()
             if not is_out_of_memory(failed):
@@ -129,26 +141,46 @@ class PolicyLearner:
         metrics = progress.metrics(self.reference is not None) | {"degenerate": degenerate, "seconds": seconds}
         return UpdateReport(self._version, metrics, reason)
 
-    def _trees(self, group: Group) -> list[Tree]:
-        estimator = self.loss.traits.advantage or self.config.advantage
-        return group_trees(group, group_advantages(group.rewards, estimator))
+    def _grow(self, group: Group) -> _Crop:
+        """A group's trees, none if it teaches nothing, and what is done with them."""
+        algorithm = self.algorithms.get(group.task.domain, self.algorithms[EVERY_DOMAIN])
+        traits = algorithm.loss.traits
+        if group.degenerate and not traits.teacher:
+            return _Crop(algorithm, [])
+        estimator = traits.advantage or self.config.advantage
+        return _Crop(algorithm, group_trees(group, group_advantages(group.rewards, estimator)))
 
-    def _learn(self, trees: Sequence[list[Tree]], progress: _Progress) -> str:
+    def _learn(self, grown: Sequence[_Crop], progress: _Progress) -> str:
         """Epochs over minibatches; returns why it stopped early, if it did."""
-        count = min(self.config.minibatches, len(trees))
+        count = min(self.config.minibatches, len(grown))
+        minibatches = [self._lay_out(grown[index::count]) for index in range(count)]
+        if self.correction and count * self.config.epochs > 1:  # before the first step moves the weights
+            for _, parts in minibatches:
+                for part in parts:
+                    part.proximal = score_pack(self.compute, part.pack, temperature=self.temperature).logprobs
         for _ in range(self.config.epochs):
-            for index in range(count):
-                part = [tree for grown in trees[index::count] for tree in grown]
-                if reason := self._minibatch(part, progress):
+            for totals, parts in minibatches:
+                if reason := self._minibatch(totals, parts, progress):
                     return reason
         return ""
 
-    def _minibatch(self, trees: Sequence[Tree], progress: _Progress) -> str:
-        """One optimiser step on `trees`; returns why none was taken, if none was."""
-        totals = Totals.of(trees, self.longest_sample)
+    def _lay_out(self, grown: Sequence[_Crop]) -> tuple[Totals, list[_Part]]:
+        """Packs of one minibatch: averages go over all of it, while a pack has one algorithm."""
+        by_algorithm: dict[Algorithm, list[Tree]] = {}
+        for crop in grown:
+            by_algorithm.setdefault(crop.algorithm, []).extend(crop.trees)
+        parts = [
+            _Part(algorithm, packed.to(self.device))
+            for algorithm, trees in by_algorithm.items()
+            for packed in pack(trees, self.config.token_budget)
+        ]
+        return Totals.of([tree for crop in grown for tree in crop.trees], self.longest_sample), parts
+
+    def _minibatch(self, totals: Totals, parts: Sequence[_Part], progress: _Progress) -> str:
+        """One optimiser step; returns why none was taken, if none was."""
         before = progress.tally.sums.get("loss", 0.0)
-        for packed in pack(trees, self.config.token_budget):
-            self._backward(packed.to(self.device), totals, progress)
+        for part in parts:
+            self._backward(part, totals, progress)
         if not math.isfinite(progress.tally.sums["loss"]):
             self.weights.discard_gradients()
             progress.tally.sums["loss"] = before
@@ -161,20 +193,26 @@ class PolicyLearner:
         progress.steps += 1
         return ""
 
-    def _backward(self, packed: Pack, totals: Totals, progress: _Progress) -> None:
-        c = self.config
-        reference = None
-        if self.reference is not None:
-            reference = score_pack(self.reference, packed, temperature=self.temperature).logprobs
-        weights = token_weights(packed, self.loss.traits.average, totals)
-        clip = Clip(c.clip_low, c.clip_high)
-        objective = PolicyObjective(packed, self.loss, clip, weights, progress.tally, c.kl, reference)
-        scores = backward(
-            self.weights, packed, objective, temperature=self.temperature, recompute=c.checkpoint_activations
+    def _backward(self, part: _Part, totals: Totals, progress: _Progress) -> None:
+        algorithm, packed = part.algorithm, part.pack
+        objective = PolicyObjective(
+            packed,
+            algorithm,
+            token_weights(packed, algorithm.loss.traits.average, totals),
+            progress.tally,
+            reference=self._scores(self.reference if algorithm.kl > 0 else None, packed),
+            teacher=self._scores(self.teacher if algorithm.loss.traits.teacher else None, packed),
+            correction=self.correction,
+            proximal=part.proximal,
         )
+        recompute = self.config.checkpoint_activations
+        scores = backward(self.weights, packed, objective, temperature=self.temperature, recompute=recompute)
         progress.tally.add("entropy", scores.entropy)
         if not progress.steps:
             progress.gap.observe(packed.old_logprobs, scores.logprobs)
+
+    def _scores(self, decoder: Decoder | None, packed: Pack) -> Tensor | None:
+        return None if decoder is None else score_pack(decoder, packed, temperature=self.temperature).logprobs
 
     # ------------------------------------------------------------------------------------------------- checkpoints
 
@@ -211,6 +249,35 @@ class PolicyLearner:
             self.weights.save_adapter(directory / "adapter", base)
 
 
+@dataclass(frozen=True, slots=True)
+class _Crop:
+    """The trees of one group."""
+
+    algorithm: Algorithm
+    trees: list[Tree]
+
+
+@dataclass(slots=True)
+class _Part:
+    """One forward-backward pass."""
+
+    algorithm: Algorithm
+    pack: Pack
+    proximal: Tensor | None = None
+
+
+def _algorithms(config: LearnerConfig, domains: Mapping[str, DomainLearning]) -> dict[str, Algorithm]:
+    """By domain, the recipe's own under EVERY_DOMAIN."""
+
+    def one(own: DomainLearning) -> Algorithm:
+        low = config.clip_low if own.clip_low is None else own.clip_low
+        high = config.clip_high if own.clip_high is None else own.clip_high
+        kl = config.kl if own.kl is None else own.kl
+        return Algorithm(find_loss(own.loss or config.loss), Clip(low, high), kl, config.kl_estimator)
+
+    return {EVERY_DOMAIN: one(DomainLearning())} | {name: one(own) for name, own in domains.items()}
+
+
 def _weights(decoder: Decoder, config: LearnerConfig, device: torch.device, seed: int) -> MixedWeights:
     dtype = pick_dtype(config.dtype, device)
     if config.lora.rank:
@@ -241,6 +308,8 @@ class _Progress:
             "entropy": tally.mean("entropy"),
             "tokens": float(tally.tokens),
         }
+        if "mismatch" in tally.sums:
+            found["mismatch"] = tally.mean("mismatch")
         return found | self.gap.metrics() | ({"kl": tally.mean("kl")} if with_kl else {})
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -54,6 +54,8 @@ class TokenArrays:
     """False where a token takes no part [K], bool."""
     sequence: Tensor
     """Which sample each token belongs to, counted from 0 [K], int64."""
+    teacher: Tensor | None = None
+    """Log-probabilities under the teacher [K], for losses that declare that they need one."""
 
 
 class TokenLoss(NamedTuple):
@@ -83,18 +85,21 @@ class LossTraits:
     """Whether a token's loss depends on other tokens. If not, loss and gradient are computed in one pass."""
     advantage: Estimator | None = None
     """Advantage estimator that the algorithm prescribes; None for the recipe's."""
+    teacher: bool = False
+    """Whether it follows a teacher (`learner.teacher`) instead of rewards; it then learns from groups of equal rewards
+    too."""
 
 
 TRAITS: dict[Loss, LossTraits] = {}
 
 
 def loss(
-    *, average: Average = "tokens", coupled: bool = True, advantage: Estimator | None = None
+    *, average: Average = "tokens", coupled: bool = True, advantage: Estimator | None = None, teacher: bool = False
 ) -> Callable[[Loss], Loss]:
     """Declare how a loss is averaged; a function without this decorator gets the defaults."""
 
     def declare(function: Loss) -> Loss:
-        TRAITS[function] = LossTraits(average, coupled, advantage)
+        TRAITS[function] = LossTraits(average, coupled, advantage, teacher)
         return function
 
     return declare
@@ -175,6 +180,16 @@ def rloo(t: TokenArrays, clip: Clip) -> TokenLoss:
     return reinforce(t, clip)
 
 
+@loss(coupled=False, teacher=True)
+def distill(t: TokenArrays, clip: Clip) -> TokenLoss:
+    """On-policy distillation (arXiv 2306.13649; per token, thinkingmachines.ai/blog/on-policy-distillation): GRPO's L
+    with A = log teacher - log pi_old, whose expected gradient at pi = pi_old is that of KL(pi, teacher).
+    """
+    if t.teacher is None:
+        raise ValueError("distillation needs the teacher's log-probs")
+    return grpo(replace(t, advantages=t.teacher - t.old_logprobs), clip)
+
+
 LOSSES: dict[str, Loss] = {
     "grpo": grpo,
     "dr_grpo": dr_grpo,
@@ -183,6 +198,7 @@ LOSSES: dict[str, Loss] = {
     "cispo": cispo,
     "reinforce": reinforce,
     "rloo": rloo,
+    "distill": distill,
 }
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from surefoot.learner.losses import Average, Clip, NamedLoss, TokenArrays, kl_k3
+from surefoot.learner.losses import KL_ESTIMATORS, Average, Clip, NamedLoss, TokenArrays
 from surefoot.learner.packing import Pack, Tree
 
 
@@ -55,32 +56,71 @@ def token_weights(pack: Pack, average: Average, totals: Totals) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
+class Algorithm:
+    """What is done with a token, whatever domain it comes from."""
+
+    loss: NamedLoss
+    clip: Clip
+    kl: float = 0.0
+    estimator: str = "k3"
+    """Of the KL penalty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Importance weights for samples of an engine whose log-probs are not quite the learner's own.
+
+    w = pi_learner / pi_engine before the update, per token. `truncated`: min(w, cap), truncated importance
+    sampling (fengyao.notion.site/off-policy-rl, 2025). `masked`: w where 1 / cap <= w <= cap, else 0 (IcePop,
+    ringtech.notion.site/icepop, 2025).
+    """
+
+    kind: Literal["truncated", "masked"]
+    cap: float
+
+    def weights(self, learner: Tensor, engine: Tensor) -> Tensor:
+        """From log-probs of the sampled tokens under both [k] -> [k]."""
+        ratio = torch.exp(learner - engine)
+        if self.kind == "truncated":
+            return ratio.clamp(max=self.cap)
+        return torch.where((ratio <= self.cap) & (ratio >= 1 / self.cap), ratio, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyObjective:
     """The loss of one pack, as the slope that the head's pass asks for."""
 
     pack: Pack
-    loss: NamedLoss
-    clip: Clip
+    algorithm: Algorithm
     weights: Tensor
     """[K]"""
     tally: Tally
-    kl: float = 0.0
     reference: Tensor | None = None
-    """Log-probs of the targets under the reference model [K], where `kl` is above 0."""
+    """Log-probs of the targets under the reference model [K], where there is a KL penalty."""
+    teacher: Tensor | None = None
+    """Log-probs of the targets under the teacher [K], where the loss needs them."""
+    correction: Correction | None = None
+    """None: the ratio is that to the engine's log-probs, with no other correction."""
+    proximal: Tensor | None = None
+    """With a correction: the learner's log-probs before the update [K]; None if the weights have not moved since."""
 
     @property
     def coupled(self) -> bool:
-        return self.loss.traits.coupled
+        return self.algorithm.loss.traits.coupled
 
     def slope(self, logprobs: Tensor, rows: slice) -> Tensor:
         """d loss / d log-prob of the targets in `rows` [k], whose log-probs are `logprobs` [k]."""
         with torch.enable_grad():
             leaf = logprobs.detach().requires_grad_()
             arrays = self._arrays(leaf, rows)
-            loss, ratio, clipped = self.loss.function(arrays, self.clip)
+            loss, ratio, clipped = self.algorithm.loss.function(arrays, self.algorithm.clip)
+            if self.correction is not None:
+                weights = self.correction.weights(arrays.old_logprobs, self.pack.old_logprobs[rows])
+                loss = loss * weights
+                self.tally.add("mismatch", weights)
             if self.reference is not None:
-                penalty = kl_k3(leaf, self.reference[rows])
-                loss = loss + self.kl * penalty
+                penalty = KL_ESTIMATORS[self.algorithm.estimator](leaf, self.reference[rows])
+                loss = loss + self.algorithm.kl * penalty
                 self.tally.add("kl", penalty.detach())
             total = (loss * self.weights[rows]).sum()
             (slope,) = torch.autograd.grad(total, leaf)
@@ -93,7 +133,11 @@ class PolicyObjective:
     def _arrays(self, logprobs: Tensor, rows: slice) -> TokenArrays:
         p = self.pack
         everything = torch.ones_like(p.targets[rows], dtype=torch.bool)  # targets are policy-written tokens already
-        return TokenArrays(logprobs, p.old_logprobs[rows], p.advantages[rows], everything, p.sequence[rows])
+        old = p.old_logprobs[rows]
+        if self.correction is not None:
+            old = logprobs.detach() if self.proximal is None else self.proximal[rows]
+        teacher = None if self.teacher is None else self.teacher[rows]
+        return TokenArrays(logprobs, old, p.advantages[rows], everything, p.sequence[rows], teacher)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,12 +25,15 @@ def arrays(seed: int, *, masked: bool = True) -> TokenArrays:
     new = old + torch.randn(count, generator=generator, dtype=torch.float64) * 0.3
     advantages = torch.randn(4, generator=generator, dtype=torch.float64)[sequence]
     mask = torch.rand(count, generator=generator) > 0.25 if masked else torch.ones(count, dtype=torch.bool)
-    return TokenArrays(new, old, advantages, mask, sequence)
+    teacher = new + torch.randn(count, generator=generator, dtype=torch.float64)
+    return TokenArrays(new, old, advantages, mask, sequence, teacher)
 
 
 def expected(name: str, t: TokenArrays, clip: Clip) -> np.ndarray:
     """The formulas, token by token."""
     new, old, adv, mask, seq = (x.numpy() for x in (t.logprobs, t.old_logprobs, t.advantages, t.mask, t.sequence))
+    if name == "distill" and t.teacher is not None:
+        adv = t.teacher.numpy() - old
     high = {"dapo": clip.high if clip.high != clip.low else 0.28}.get(name, clip.high)
     out = np.zeros(len(new))
     for i in range(len(new)):
@@ -39,7 +43,7 @@ def expected(name: str, t: TokenArrays, clip: Clip) -> np.ndarray:
         if name == "gspo":
             own = [j for j in range(len(new)) if seq[j] == seq[i] and mask[j]]
             ratio = math.exp(sum(new[j] - old[j] for j in own) / len(own))
-        if name in {"grpo", "dr_grpo", "dapo", "gspo"}:
+        if name in {"grpo", "dr_grpo", "dapo", "gspo", "distill"}:
             limited = min(max(ratio, 1 - clip.low), 1 + high)
             out[i] = -min(ratio * adv[i], limited * adv[i])
         elif name == "cispo":
@@ -111,7 +115,7 @@ def test_clipped_tokens_have_no_gradient() -> None:
 def test_masked_tokens_count_for_nothing_even_if_infinite(name: str) -> None:
     t = arrays(7)
     wild = torch.where(t.mask, t.logprobs, float("-inf")).requires_grad_()
-    result = LOSSES[name](TokenArrays(wild, t.old_logprobs, t.advantages, t.mask, t.sequence), CLIP)
+    result = LOSSES[name](replace(t, logprobs=wild), CLIP)
     assert torch.isfinite(result.loss).all()
     assert (result.loss[~t.mask] == 0).all()
 
