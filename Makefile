@@ -20,7 +20,7 @@ demo: setup
 	$(BIN)/surefoot train recipes/quickstart.toml --run-dir runs/demo-$$(date +%Y%m%d-%H%M%S) $$options
 
 test: setup check
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: setup
 	$(BIN)/ruff format --check .

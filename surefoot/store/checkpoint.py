@@ -60,7 +60,8 @@ class CheckpointStore:
             save_file({k: v.contiguous() for k, v in tensors.items()}, scratch / "optimizer.safetensors")
             scored = {} if score is None else {"score": score}
             (scratch / "state.json").write_text(json.dumps({"step": step, **scored, **state}))
-            sums = {path.name: _checksum(path) for path in sorted(scratch.iterdir())}
+            files = sorted(path for path in scratch.rglob("*") if path.is_file())
+            sums = {path.relative_to(scratch).as_posix(): _checksum(path) for path in files}
             (scratch / "checksums.json").write_text(json.dumps(sums, indent=1))
         self.prune()
         return target

@@ -17,6 +17,8 @@ from surefoot.store import CheckpointStore, Journal
 from surefoot.store.checkpoint import damage
 from surefoot.store.overview import verify
 
+pytestmark = pytest.mark.slow
+
 FULL = "`the disk is full; what was saved before is still valid`, exit code 1"
 
 

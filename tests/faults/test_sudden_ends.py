@@ -17,6 +17,8 @@ from surefoot.recipe import to_toml
 from surefoot.store.checkpoint import damage
 from surefoot.store.journal import read_lines
 
+pytestmark = pytest.mark.slow
+
 STEPS = 10
 ENDS = 5
 """Times that each run is ended before it may finish; with 4 runs there are 20 instants."""
