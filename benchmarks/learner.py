@@ -1,8 +1,9 @@
 """One policy-gradient step: plain transformers with full logits against Surefoot's learner, on the same rollouts.
 
 Each arm is a process of its own (so that its peak memory is its own) that loads the embedded model and steps when
-told; the parent interleaves the arms and compares medians. Both arms compute in bfloat16. The plain arm keeps its
-weights and its AdamW state in bfloat16 too, and pads nothing, since all samples have one length: both in its favour.
+told; the parent interleaves the arms and compares medians. Both arms compute in bfloat16 where the machine has
+instructions for it, else in float32. The plain arm keeps its weights and its AdamW state in that type too, and pads
+nothing, since all samples have one length: both in its favour.
 
 Two workloads: 2 groups of 8 samples of 96 + 64 tokens, and one group of 8 samples with a prompt of 1,024 + 64 tokens.
 `--quick` takes one group in the first, prompts of 384 + 24 tokens in the second, and counts one step an arm.
@@ -31,11 +32,13 @@ import torch
 from surefoot.config import LearnerConfig
 from surefoot.learner import PolicyLearner
 from surefoot.models import load_model
+from surefoot.models.compute import pick_dtype
 from surefoot.models.library import cache_directory
 from surefoot.types import Group, Reward, Rollout, Task
 
 MODEL = "smollm2-135m-instruct"
 VOCAB = 49_152
+DTYPE = pick_dtype("auto", torch.device("cpu"))
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def plain_arm(workload: Workload) -> Callable[[], float]:
     from transformers import AutoModelForCausalLM
 
     load_model(MODEL)  # converts it on first use
-    model: Any = AutoModelForCausalLM.from_pretrained(cache_directory() / "models" / MODEL, dtype=torch.bfloat16)
+    model: Any = AutoModelForCausalLM.from_pretrained(cache_directory() / "models" / MODEL, dtype=DTYPE)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=True)
     rollouts = [(r, w.value - 0.5) for g in workload.rollouts() for r, w in zip(g.rollouts, g.rewards, strict=True)]
     tokens = torch.tensor([r.tokens for r, _ in rollouts])  # [B, T]
@@ -215,6 +218,7 @@ def main() -> None:
         "long_prompt_cpu_ratio": round(statistics.median(long_plain.cpu) / statistics.median(long_ours.cpu), 2),
         "tokens_per_second": round(WORKLOADS[f"short{suffix}"].tokens / ours.median),
         "peak_mb": round(ours.peak_mb),
+        "dtype": str(DTYPE).removeprefix("torch."),
         "threads": torch.get_num_threads(),
         "quick": options.quick,
     }
