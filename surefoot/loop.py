@@ -60,7 +60,7 @@ class Run:
     until: int | None = None
     """Pause after this step; None for the recipe's last."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """Of the present step, by stage."""
+    """Of the present step, by stage; `began` is the time of day."""
 
     @property
     def sampling(self) -> Sampling:
@@ -71,7 +71,7 @@ class Run:
     def steps(self) -> Iterator[int]:
         """The numbers of the steps still to take, from 1; stops early, with all saved, when the user asks."""
         for step in range(self.done + 1, (self.until or self.recipe.steps) + 1):
-            self.seconds = {}
+            self.seconds = {"began": time.time()}
             began = time.perf_counter()
             yield step
             self.done = step
@@ -86,6 +86,7 @@ class Run:
         total, began = sum(draw.samples for draw in draws), time.perf_counter()
         for count, rollout in enumerate(self.recovery.rollouts(draws, self.sampling), start=1):
             self.progress.stage("sampling", count, total)
+            self.seconds.setdefault("first_rollout", time.perf_counter() - began)
             yield rollout
         self.seconds["generate"] = time.perf_counter() - began
 

@@ -13,6 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.store.trace import critical_path
+
 
 class Progress(Protocol):
     """Told of everything worth seeing; never asked anything."""
@@ -150,15 +152,16 @@ def clock(seconds: float) -> str:
 
 
 def headline(metrics: Mapping[str, Any]) -> str:
-    """The numbers that a person watches."""
+    """The numbers that a person watches; of the stages, those that the step waited for."""
     speed, gap = metrics["timing"], metrics.get("learner", {}).get("gap/mean_abs", float("nan"))
+    longest = [f"{name} {taken:.1f}" for name, taken in critical_path(speed).items() if taken >= 0.05]
     parts = [
         f"reward {metrics['reward']:.3f}",
         f"pass {metrics['pass_rate']:.2f}",
         f"{speed['tokens_per_second']:.0f} tok/s",
         f"{speed['gradings_per_second']:.0f} graded/s",
         f"gap {gap:.4f}",
-        f"{speed['step']:.1f} s/step",
+        f"{speed['step']:.1f} s/step ({' + '.join(longest)})",
     ]
     if metrics["ungradable"]:
         parts.append(f"UNGRADABLE {metrics['ungradable']}")

@@ -61,6 +61,33 @@ def show_run(
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
+@app.command("trace")
+def trace_run(
+    run: RunArgument, out: Annotated[Path | None, typer.Option(help="File to write. [RUN/trace.json]")] = None
+) -> None:
+    """Write what ran when as a trace for Perfetto or Chrome, and say where the steps' time went."""
+    import json
+    from statistics import fmean
+
+    from surefoot.store import atomic
+    from surefoot.store.journal import read_lines
+    from surefoot.store.overview import overview
+    from surefoot.store.trace import chrome_trace, critical_path
+
+    lines = read_lines(overview(run).path / "metrics.jsonl")
+    if not lines:
+        raise RunError("no step was recorded yet", where=str(run), fix="wait for the first step")
+    target = out or run / "trace.json"
+    atomic.write_text(target, json.dumps(chrome_trace(lines)))
+    paths = [critical_path(line["timing"]) for line in lines]
+    means = {name: fmean(path[name] for path in paths) for name in paths[0]}
+    shares = ", ".join(f"{name} {taken / sum(means.values()):.0%}" for name, taken in means.items())
+    console.print(f"{target}: {len(lines)} steps; open it at ui.perfetto.dev", highlight=False, soft_wrap=True)
+    console.print(
+        f"critical path of a step, {sum(means.values()):.2f} s on average: {shares}", highlight=False, soft_wrap=True
+    )
+
+
 @app.command("verify")
 def verify_run(run: RunArgument) -> None:
     """Hold a run's files against their checksums. Exits with 1 if something is damaged."""
