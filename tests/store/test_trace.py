@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from surefoot.cli import app
 from surefoot.config import DomainConfig, Recipe
-from surefoot.recipe import to_toml
+from surefoot.store import RunDirectory
 from surefoot.store.trace import LANES, chrome_trace, critical_path
 
 TIMING = {
@@ -53,13 +53,14 @@ def test_steps_without_times_of_day_follow_each_other() -> None:
 @pytest.mark.parametrize("steps", [0, 2])
 def test_the_command(steps: int, tmp_path: Path) -> None:
     recipe = Recipe(model="tiny", steps=5, domains=(DomainConfig(name="d", source="instructions"),))
-    (tmp_path / "config.toml").write_text(to_toml(recipe))
+    run = RunDirectory.create(tmp_path / "run", recipe)
+    run.close()
     lines = [json.dumps({"step": step, "timing": TIMING}) for step in range(1, steps + 1)]
-    (tmp_path / "metrics.jsonl").write_text("".join(line + "\n" for line in lines))
-    done = CliRunner().invoke(app, ["runs", "trace", str(tmp_path)])
+    (run.path / "metrics.jsonl").write_text("".join(line + "\n" for line in lines))
+    done = CliRunner().invoke(app, ["runs", "trace", str(run.path)])
     if steps:
         assert done.exit_code == 0, done.output
         assert "sample 57%, grade 7%, learn 29%, record 7%" in done.output
-        assert len(json.loads((tmp_path / "trace.json").read_text())["traceEvents"]) == 4 + 2 * 4
+        assert len(json.loads((run.path / "trace.json").read_text())["traceEvents"]) == 4 + 2 * 4
     else:
         assert "no step was recorded yet" in str(done.exception)
