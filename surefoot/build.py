@@ -15,11 +15,12 @@ from surefoot.domains import TaskPool, build_domain
 from surefoot.evaluate.variants import INPUTS, derive, derive_inputs
 from surefoot.models import Decoder, LoadedModel, load_model
 from surefoot.models.compute import pick_device, pick_dtype
-from surefoot.protocols import Domain, Engine, Sandbox
+from surefoot.protocols import Domain, Engine, Limits, Sandbox
 from surefoot.rewards import GradingPool
 from surefoot.rollout import LocalEngine
 from surefoot.rollout.openai import EndpointOptions, OpenAIEngine, is_endpoint
-from surefoot.sandbox import open_sandbox
+from surefoot.sandbox import Image, open_sandbox
+from surefoot.sandbox import Sandbox as OpenSandbox
 from surefoot.schedule import Arms, DomainScheduler, make_rule
 from surefoot.types import Task
 
@@ -56,7 +57,7 @@ def open_suite(
     pools = {domain.name: TaskPool(domain, heldout, seed=seed) for domain in domains}
     for pool in pools.values():
         _ = pool.heldout, train and pool.train(0)  # bad data is reported before the minutes of loading and evaluating
-    with open_sandbox(sandbox.level, sandbox.workers, allow_weak=sandbox.allow_weak) as box:
+    with sandbox_of(sandbox) as box:
         changed = [new for domain in domains for new in _variants(domain, pools[domain.name].heldout, variants, box)]
         pools |= {domain.name: TaskPool(domain, heldout, seed=seed) for domain in changed}
         domains = (*domains, *changed)
@@ -66,6 +67,14 @@ def open_suite(
             yield Suite(domains, pools, graders)
         finally:
             graders.close()
+
+
+def sandbox_of(config: SandboxConfig) -> OpenSandbox:
+    """The sandbox that a recipe's `[sandbox]` describes. Raises SandboxError where its level is not to be had."""
+    fields = config.model_dump()
+    limits = Limits(**{name: fields[name] for name in Limits.__dataclass_fields__})
+    images = {name: Image(**image.model_dump(exclude_none=True)) for name, image in config.images.items()}
+    return open_sandbox(config.level, config.workers, images, config.allow_weak, limits)
 
 
 def _variants(domain: Domain, tasks: Sequence[Task], names: Sequence[str], box: Sandbox) -> Iterator[Domain]:

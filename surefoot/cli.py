@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from surefoot import interrupt, runs_cli
+from surefoot import interrupt, runs_cli, sandbox_cli
 from surefoot.config import DomainConfig
 from surefoot.errors import ConfigError, SurefootError
 
@@ -28,11 +28,10 @@ app = typer.Typer(
 )
 domains_app = typer.Typer(help="List, show and check domains: tasks with their graders.", no_args_is_help=True)
 config_app = typer.Typer(help="Explain and check recipes.", no_args_is_help=True)
-sandbox_app = typer.Typer(help="Look after the sandbox.", no_args_is_help=True)
 app.add_typer(domains_app, name="domains")
 app.add_typer(config_app, name="config")
-app.add_typer(sandbox_app, name="sandbox")
 app.add_typer(runs_cli.app, name="runs")
+app.add_typer(sandbox_cli.app, name="sandbox")
 
 console, errors = Console(), Console(stderr=True)
 
@@ -335,14 +334,6 @@ def check_recipe(recipe: Annotated[Path, typer.Argument(help="Recipe to check.")
     from surefoot.recipe import load_recipe, to_toml
 
     console.print(to_toml(load_recipe(recipe, set_ or ())), highlight=False, markup=False, soft_wrap=True, end="")
-
-
-@sandbox_app.command("doctor")
-def sandbox_doctor() -> None:
-    """Attack the sandbox at every level and print what held."""
-    from surefoot.sandbox.doctor import main_report
-
-    raise typer.Exit(main_report())
 
 
 def _one_domain(name: str, recipe: Path, overrides: list[str] | None) -> DomainConfig:

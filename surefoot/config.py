@@ -43,6 +43,9 @@ class DomainConfig(Section):
     """Name of the grader (`exact`, `choice`, `number`, `math`, `code`, `constraints`,
     `function_calls`, `ifeval`) or `path.py:function`; None
     for the source's own."""
+    image: str | None = None
+    """Sandbox image that the domain's programs run in: `python`, `python-scientific`, or one of `[sandbox.images]`;
+    None for the grader's own."""
     extract: Literal["whole", "first_line", "last_line", "last_number", "tag", "boxed", "code"] | None = None
     """How the answer is found in what the model wrote; None for the source's own way. `tag` means
     `<answer>...</answer>`."""
@@ -180,6 +183,28 @@ class WarmStartConfig(Section):
     """Tokens an optimiser step."""
 
 
+class ImageConfig(Section):
+    """`[sandbox.images.NAME]`: what programs of a domain with `image = "NAME"` see. Changes `python` and
+    `python-scientific` under these names."""
+
+    python: str | None = None
+    """The interpreter, a virtual environment's for instance; None for Surefoot's own."""
+    packages: tuple[str, ...] = ()
+    """Site packages that can be imported; they are loaded once, before the first run. No others can be seen."""
+    preload: tuple[str, ...] = ()
+    """More modules to load before the first run."""
+    paths: tuple[str, ...] = ()
+    """More files and folders of the host that can be read, under their own names."""
+    search: tuple[str, ...] = ()
+    """More folders on the module search path; readable like `paths`."""
+    env: dict[str, str] = {}
+    """Additions to the fixed environment."""
+    deterministic: bool = True
+    """Fix the seeds of `random` and numpy and what `os.urandom` gives."""
+    clock: float | None = None
+    """If given, the time of day stands still there (seconds since 1970)."""
+
+
 class SandboxConfig(Section):
     """`[sandbox]`: where untrusted programs run."""
 
@@ -199,6 +224,10 @@ class SandboxConfig(Section):
     """Processes and threads of one run."""
     output_kb: int = Field(default=64, ge=1)
     """Most stdout, and most stderr, of one run, KiB."""
+    disk_mb: int = Field(default=16, ge=1)
+    """Size of one run's private work directory, MiB."""
+    images: dict[str, ImageConfig] = {}
+    """Images by name: interpreter, packages and environment of programs; `packages = ["numpy", "pandas"]`."""
 
 
 class IntegrityConfig(Section):
@@ -348,11 +377,16 @@ class Recipe(Section):
     """What happens when a part of the run fails."""
 
     @model_validator(mode="after")
-    def _domain_names_are_unique(self) -> Self:
+    def _names_are_known_and_unique(self) -> Self:
         names = [d.name for d in self.domains]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two domains are called {name!r}; give each [[domains]] entry its own name")
+        images = sorted({"python", "python-scientific", *self.sandbox.images})
+        for domain in self.domains:
+            if domain.image is not None and domain.image not in images:
+                unknown = f"domains.{domain.name}.image: there is no image {domain.image!r}"
+                raise ValueError(f"{unknown}; there are {', '.join(images)}")
         if not any(d.weight > 0 for d in self.domains):
             raise ValueError("every domain has weight 0, so there is nothing to draw")
         return self

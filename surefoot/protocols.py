@@ -48,7 +48,8 @@ class Program:
     files: Mapping[str, str] = field(default_factory=dict)
     """Relative path -> content, laid into the work directory before the run."""
     image: str = "python"
-    limits: Limits = Limits()
+    limits: Limits | None = None
+    """None for the sandbox's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Sandbox(Protocol):
         ...
 
     def call(
-        self, code: str, calls: Sequence[Call], *, image: str = "python", limits: Limits = Limits()
+        self, code: str, calls: Sequence[Call], *, image: str = "python", limits: Limits | None = None
     ) -> tuple[tuple[CallResult, ...], Execution]:
         """Load a solution and call its functions. The process that holds it never sees expected values.
 
@@ -92,7 +93,7 @@ class Sandbox(Protocol):
         ...
 
     def judge(
-        self, code: str, tests: str, *, entry: str | None = None, image: str = "python", limits: Limits = Limits()
+        self, code: str, tests: str, *, entry: str | None = None, image: str = "python", limits: Limits | None = None
     ) -> tuple[tuple[Check, ...], Execution]:
         """Run test code against a solution, each in a jail of its own, the tests calling it through proxies.
 

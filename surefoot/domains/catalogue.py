@@ -13,8 +13,9 @@ from surefoot.config import DomainConfig
 from surefoot.domains import code, files, instructions, python_file, reasoning
 from surefoot.domains.shots import PresentedSource, ShotSource
 from surefoot.errors import ConfigError
-from surefoot.protocols import Domain, TaskSource
+from surefoot.protocols import Domain, Grader, TaskSource
 from surefoot.rewards.cards import DomainCard, RebasedGrader, read_card
+from surefoot.rewards.code import CodeGrader
 from surefoot.rewards.graders import named_grader
 
 Builder = Callable[[DomainConfig], Domain]
@@ -41,6 +42,8 @@ def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> D
     grader = domain.grader
     if config.grader is not None:
         grader = named_grader(config.grader, extract=config.extract, where=f"domains.{config.name}.grader")
+    if config.image is not None:
+        grader = _in_image(grader, config)
     how = config.extract or str(getattr(grader, "extract", "whole"))
     chance = domain.chance
     if config.card is not None:
@@ -60,6 +63,16 @@ def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> D
         weight=config.weight,
         chance=chance if config.chance is None else config.chance,
     )
+
+
+def _in_image(grader: Grader, config: DomainConfig) -> Grader:
+    """The grader with its programs in the image that the domain names."""
+    if not isinstance(grader, CodeGrader):
+        raise ConfigError(
+            f"the grader runs no programs, so there is nothing to run in the image {config.image!r}",
+            where=f"domains.{config.name}.image",
+        )
+    return replace(grader, image=str(config.image))
 
 
 def _card_of(config: DomainConfig) -> DomainCard:

@@ -36,7 +36,6 @@ from surefoot.types import Check, Execution, Finding, Rollout, Task, Verdict
 Style = Literal["auto", "calls", "asserts", "check", "stdin"]
 Judged = tuple[list[Check], list[Execution]]
 EVIDENCE = 200
-DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -48,13 +47,13 @@ class CodeGrader:
     Args:
         style: How the task is tested; `auto` sees it from what `checks` holds.
         image: Sandbox image that the code runs in.
-        limits: Of one run.
+        limits: Of one run; None for the sandbox's own.
         extract: How the code is found in what the model wrote.
     """
 
     style: Style = "auto"
     image: str = "python"
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limits | None = None
     extract: str = "code"
     efficiency: bool = False
     """Give right answers the dimension `efficiency`: cost beside that of the reference solution (`metadata["answer"]`),

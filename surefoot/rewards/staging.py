@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import tempfile
 from functools import cache
 from pathlib import Path
+
+from surefoot.sandbox.scratch import Scratch
 
 MOST_BYTES = 20 * 2**20
 """Larger files beside the Python file are not copied."""
@@ -22,7 +23,7 @@ def readable_in_jail(path: Path) -> Path:
     path = path.resolve()
     if os.geteuid() != 0 or _open_to_all(path):
         return path
-    return Path(_copy(path.parent, path.stat().st_mtime_ns).name) / path.name
+    return _copy(path.parent, path.stat().st_mtime_ns).path / path.name
 
 
 def _open_to_all(path: Path) -> bool:
@@ -31,12 +32,12 @@ def _open_to_all(path: Path) -> bool:
 
 
 @cache
-def _copy(folder: Path, version: int) -> tempfile.TemporaryDirectory[str]:
-    copy = tempfile.TemporaryDirectory(prefix="surefoot-grader-")
-    Path(copy.name).chmod(0o755)
+def _copy(folder: Path, version: int) -> Scratch:
+    copy = Scratch("grader")
+    copy.path.chmod(0o755)
     for entry in sorted(folder.iterdir()):
         if entry.is_file() and entry.stat().st_size <= MOST_BYTES:
-            target = Path(copy.name) / entry.name
+            target = copy.path / entry.name
             shutil.copyfile(entry, target)
             target.chmod(0o644)
     return copy

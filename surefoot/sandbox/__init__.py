@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from functools import cache
 
 from surefoot.errors import SandboxError
+from surefoot.protocols import Limits
 from surefoot.sandbox import probes
 from surefoot.sandbox.grader import JailedWorker
 from surefoot.sandbox.images import Image
-from surefoot.sandbox.sandbox import Sandbox
+from surefoot.sandbox.sandbox import DEFAULT_LIMITS, Sandbox
 from surefoot.types import IsolationLevel
 
 __all__ = ["Image", "JailedWorker", "Sandbox", "open_sandbox"]
@@ -24,6 +25,7 @@ def open_sandbox(
     workers: int = 2,
     images: Mapping[str, Image] | None = None,
     allow_weak: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Sandbox:
     """Open a sandbox at exactly `level`, after attacking it to see that it holds.
 
@@ -32,13 +34,14 @@ def open_sandbox(
         workers: Programs run at the same time.
         images: More images, or other ones under the names `python` and `python-scientific`.
         allow_weak: Accept the level `rlimits`.
+        limits: Of runs that name none.
 
     Raises SandboxError if the machine cannot give the level: it names what was refused and the way to get it.
     """
     if level == "rlimits" and not allow_weak:
         fix = 'use level = "landlock", or set allow_weak = true if every program is trusted'
         raise SandboxError("the level 'rlimits' hides neither the host's files nor its processes", fix=fix)
-    sandbox = Sandbox(level, workers, images)
+    sandbox = Sandbox(level, workers, images, limits)
     try:
         if level != "rlimits":
             _require(sandbox)

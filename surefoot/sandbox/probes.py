@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from surefoot.protocols import Limits, Program
 from surefoot.sandbox.sandbox import Sandbox
+from surefoot.sandbox.scratch import Scratch
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ attempt('mount', lambda: call(165 if os.uname().machine == 'x86_64' else 40, b'x
 def bait() -> Iterator[Bait]:
     """A readable secret, a writable folder, two listeners and a process."""
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="surefoot-probe-", ignore_cleanup_errors=True))
-        Path(folder).chmod(0o777)
-        secret = Path(folder) / "secret"
+        folder = stack.enter_context(Scratch("probe")).path
+        folder.chmod(0o777)
+        secret = folder / "secret"
         secret.write_text("the secret of the host")
         secret.chmod(0o644)
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -81,10 +81,11 @@ def bait() -> Iterator[Bait]:
         unix = stack.enter_context(socket.socket(socket.AF_UNIX))
         unix.bind("\0" + abstract)
         unix.listen()
-        sleeper = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
+        # Waits for the end of its input, which comes at the latest with the end of this process.
+        sleeper = subprocess.Popen([sys.executable, "-S", "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
         stack.callback(sleeper.wait)
         stack.callback(sleeper.kill)
-        yield Bait(str(secret), folder, listener.getsockname()[1], abstract, sleeper.pid)
+        yield Bait(str(secret), str(folder), listener.getsockname()[1], abstract, sleeper.pid)
 
 
 def quick(sandbox: Sandbox) -> tuple[Probe, ...]:

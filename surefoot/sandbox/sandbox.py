@@ -30,10 +30,16 @@ class Sandbox:
     `open_sandbox` is the usual way to get one: it also attacks the level before it trusts it.
     """
 
-    def __init__(self, level: IsolationLevel, workers: int = 2, images: Mapping[str, Image] | None = None) -> None:
+    def __init__(
+        self,
+        level: IsolationLevel,
+        workers: int = 2,
+        images: Mapping[str, Image] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
         self._pool = Pool(level, workers, {**DEFAULT_IMAGES, **(images or {})})
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="surefoot-sandbox")
-        self._workers = workers
+        self._workers, self._limits = workers, limits
 
     @property
     def level(self) -> IsolationLevel:
@@ -54,15 +60,16 @@ class Sandbox:
 
         Raises SandboxError for a program that is malformed, or if no zygote can be started.
         """
-        kind, payload = _payload(program)
+        limits = program.limits or self._limits
+        kind, payload = _payload(program, limits)
 
         def work(slot: Slot) -> tuple[None, Execution]:
             zygote = slot.zygote(program.image)
-            run = Run(zygote, kind, payload, program.limits, stdin=program.stdin)
+            run = Run(zygote, kind, payload, limits, stdin=program.stdin)
             drive([run], cancel)
             return None, run.execution()
 
-        return self._attempt(work, program.limits)[1]
+        return self._attempt(work, limits)[1]
 
     def map(self, programs: Iterable[Program]) -> Iterator[Execution]:
         """Run `programs`, `workers` at a time; results in their order, programs taken only as fast as they run."""
@@ -98,25 +105,25 @@ class Sandbox:
     # ----------------------------------------------------------------------------------------------------- solutions
 
     def call(
-        self, code: str, calls: Sequence[Call], *, image: str = "python", limits: Limits = DEFAULT_LIMITS
+        self, code: str, calls: Sequence[Call], *, image: str = "python", limits: Limits | None = None
     ) -> tuple[tuple[CallResult, ...], Execution]:
         """Load a solution and call its functions, all in one run; see `protocols.Sandbox.call`.
 
         A name that the module does not define is looked for in a class `Solution` (LeetCode style).
         Raises SandboxError if an argument is not plain data.
         """
-        payload = {"code": code, "calls": verdict.encode_calls(calls)}
+        payload, bounds = {"code": code, "calls": verdict.encode_calls(calls)}, limits or self._limits
 
         def work(slot: Slot) -> tuple[tuple[CallResult, ...], Execution]:
-            run = Run(slot.zygote(image), "calls", payload, limits, reply=True)
+            run = Run(slot.zygote(image), "calls", payload, bounds, reply=True)
             drive([run])
             assert run.reply is not None
             return verdict.decode_results(bytes(run.reply.data), calls), run.execution()
 
-        return self._attempt(work, limits)
+        return self._attempt(work, bounds)
 
     def judge(
-        self, code: str, tests: str, *, entry: str | None = None, image: str = "python", limits: Limits = DEFAULT_LIMITS
+        self, code: str, tests: str, *, entry: str | None = None, image: str = "python", limits: Limits | None = None
     ) -> tuple[tuple[Check, ...], Execution]:
         """Run tests against a solution, each in a jail of its own; see `protocols.Sandbox.judge`.
 
@@ -125,14 +132,16 @@ class Sandbox:
         return self.judge_apart({"code": code}, "checker", {"tests": tests, "entry": entry}, image=image, limits=limits)
 
     def judge_apart(
-        self, solution: Mapping[str, Any], kind: str, tests: Mapping[str, Any], *, image: str, limits: Limits
+        self, solution: Mapping[str, Any], kind: str, tests: Mapping[str, Any], *, image: str, limits: Limits | None
     ) -> tuple[tuple[Check, ...], Execution]:
         """Have a process of `kind` judge a solution that is in another jail; what `judge` and `judge_project` share."""
 
-        def work(slot: Slot) -> tuple[tuple[Check, ...], Execution]:
-            return _judge_once(slot, solution, kind, tests, image, limits)
+        bounds = limits or self._limits
 
-        return self._attempt(work, limits)
+        def work(slot: Slot) -> tuple[tuple[Check, ...], Execution]:
+            return _judge_once(slot, solution, kind, tests, image, bounds)
+
+        return self._attempt(work, bounds)
 
     def _attempt(self, work: Callable[[Slot], tuple[R, Execution]], limits: Limits) -> tuple[R, Execution]:
         result, execution = self._pool.attempt(work)
@@ -162,11 +171,11 @@ class Sandbox:
         self.close()
 
 
-def _payload(program: Program) -> tuple[str, dict[str, Any]]:
+def _payload(program: Program, limits: Limits) -> tuple[str, dict[str, Any]]:
     if (program.code is None) == (program.argv is None):
         raise SandboxError("a program is either code or argv: give exactly one of the two")
-    if sum(len(content) for content in program.files.values()) > program.limits.disk_mb << 20:
-        raise SandboxError(f"the program's files are larger than its disk limit of {program.limits.disk_mb} MiB")
+    if sum(len(content) for content in program.files.values()) > limits.disk_mb << 20:
+        raise SandboxError(f"the program's files are larger than its disk limit of {limits.disk_mb} MiB")
     for path in program.files:
         if path.startswith("/") or ".." in path.split("/"):
             raise SandboxError(f"the path {path!r} leaves the work directory", fix="use a relative path")

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from surefoot.errors import SandboxError
 from surefoot.protocols import Limits
-from surefoot.sandbox.sandbox import DEFAULT_LIMITS, Sandbox
+from surefoot.sandbox.sandbox import Sandbox
 from surefoot.types import Check, Execution
 
 
@@ -17,7 +17,7 @@ def judge_project(
     tests: Mapping[str, str],
     *,
     image: str = "python",
-    limits: Limits = DEFAULT_LIMITS,
+    limits: Limits | None = None,
 ) -> tuple[tuple[Check, ...], Execution]:
     """Run pytest over `tests` against `project`, each in a jail of its own; one check for each test.
 

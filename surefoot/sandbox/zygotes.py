@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from surefoot.errors import SandboxError
 from surefoot.sandbox.images import Layout
 from surefoot.sandbox.inside import wire
 from surefoot.sandbox.remedies import remedy
+from surefoot.sandbox.scratch import Scratch
 from surefoot.types import IsolationLevel
 
 INSIDE = Path(__file__).resolve().parent / "inside"
@@ -33,7 +32,8 @@ class Zygote:
     def __init__(self, layout: Layout, level: IsolationLevel, handler: str | None = None) -> None:
         self.layout, self.level = layout, level
         self.runs = 0
-        self.base: str | None = None if level == "namespaces" else tempfile.mkdtemp(prefix="surefoot-")
+        self._scratch = None if level == "namespaces" else Scratch("box")
+        self.base = str(self._scratch.path) if self._scratch else None
         # A user of its own for each zygote, so that no two share a process count; it has no entry in /etc/passwd.
         uid = random.SystemRandom().randrange(61_000, 64_900)
         self.own_user = os.geteuid() == 0
@@ -114,8 +114,8 @@ class Zygote:
                     os.kill(self.pid, signal.SIGKILL)
             self._process.kill()
             self._process.wait()
-        if self.base is not None:
-            shutil.rmtree(self.base, ignore_errors=True)
+        if self._scratch:
+            self._scratch.close()
 
 
 def pid_of(pidfd: int) -> int:

@@ -266,6 +266,15 @@ def test_calls(sandbox: Sandbox) -> None:
     assert calls[0].args == ([1],), "the caller's own data is not touched"
 
 
+def test_a_stop_of_iteration_is_an_error_like_any_other(sandbox: Sandbox) -> None:
+    code = "def f(x):\n    x.append(1)\n    return next(iter([]))\ndef g(): return 5"
+    results, execution = sandbox.call(code, [Call("f", ([],)), Call("g")])
+    assert str(results[0].error).startswith("StopIteration") and results[0].args_after == ([1],)
+    assert results[1].value == 5 and execution.outcome == "ok"
+    tests = "x = []\ntry:\n    f(x)\nexcept StopIteration:\n    pass\nassert x == [1]\nassert g() == 5"
+    assert passed(sandbox, code, tests) == [True, True]
+
+
 def test_calls_end_with_the_run(sandbox: Sandbox) -> None:
     code = "import os\ndef f(x):\n    if x == 2: os._exit(0)\n    return x"
     results, execution = sandbox.call(code, [Call("f", (n,)) for n in range(5)])

@@ -180,8 +180,9 @@ def test_a_missing_command_fails(sandbox: Sandbox) -> None:
 # ---------------------------------------------------------------------------------------------------- the same again
 
 PORTRAIT = """
-import datetime, json, os, random, sys, time, uuid
+import datetime, json, os, random, secrets, sys, time, uuid
 print(hash("a"), {"x", "y", "z", "w"}, random.random(), uuid.uuid4(), os.urandom(4).hex())
+print(secrets.token_hex(4), random.SystemRandom().random())
 print(sys.argv, __name__, os.getcwd() if level == "namespaces" else "", os.listdir("."), sys.flags.hash_randomization)
 print(time.tzname, os.environ["LANG"], sys.stdout.encoding, sorted(k for k in os.environ))
 print(datetime.datetime(2020, 1, 1).astimezone().isoformat(), os.getppid() if level == "namespaces" else "")

@@ -87,7 +87,7 @@ def make_deterministic(config: dict[str, Any]) -> None:
     """Fix what differs between two runs of one program, as the image asks. Done in the zygote: its forks inherit it."""
     if config.get("deterministic", True):
         _seed(0)
-        os.urandom = random.Random(0).randbytes
+        os.urandom = random._urandom = random.Random(0).randbytes  # type: ignore[attr-defined]
     if config.get("clock") is not None:
         _freeze_clock(float(config["clock"]))
 

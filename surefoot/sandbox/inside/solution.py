@@ -90,10 +90,10 @@ class Server:
             reply: dict[str, Any] = {}
             position = next((i for i, arg in enumerate(args) if arg is result and isinstance(arg, codec.MUTABLE)), None)
             reply["r"] = codec.encode(result, self._export) if position is None else {"same": position}
-        except StopIteration:
-            return {"stop": True}
         except BaseException as error:
             reply = {"e": describe(error)}
+            if isinstance(error, StopIteration):
+                reply["stop"] = True
         if operation.startswith("call"):
             self._tell_changes(reply, raw_args, args)
         return reply
