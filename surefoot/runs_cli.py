@@ -61,6 +61,38 @@ def show_run(
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
+@app.command("domains")
+def domains_of_run(
+    run: RunArgument, as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines instead.")] = False
+) -> None:
+    """Show each domain up to the last checkpoint: share, pass rate, length, and what the others' training did to it.
+
+    `between`: mean change of its pass rate over pauses in which only others were trained (transfer, or forgetting).
+    """
+    import json
+
+    from surefoot.schedule.ledger import Ledger
+    from surefoot.store.overview import newest_state
+
+    ledger = Ledger()
+    state = newest_state(run)
+    ledger.restore(state["scheduler"]["ledger"])
+    if as_json:
+        for row in ledger.rows():
+            print(json.dumps(row))
+        return
+    columns = ("domain", "share", "groups", "flat", "ungradable", "tokens an answer", "-log p", "level")
+    table = Table(*columns, "first", "now", "best", "between", "")
+    for row in ledger.rows():
+        shares = (f"{row[name]:.0%}" for name in ("flat", "ungradable"))
+        rates = (f"{row[name]:.0%}" for name in ("first", "now", "best"))
+        between = "" if row["between_error"] is None else f"{row['between']:+.1%} ± {row['between_error']:.1%}"
+        start = (row["domain"], f"{row['share']:.1%}", str(row["groups"]), *shares, f"{row['length']:.0f}")
+        table.add_row(*start, f"{row['surprise']:.2f}", str(row["level"]), *rates, between, row["reading"])
+    console.print(table)
+    console.print(f"after step {state['step']}; flat: groups without a difference to learn from", highlight=False)
+
+
 @app.command("trace")
 def trace_run(
     run: RunArgument, out: Annotated[Path | None, typer.Option(help="File to write. [RUN/trace.json]")] = None

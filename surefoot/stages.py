@@ -166,6 +166,7 @@ def _assemble(
         teacher=_teacher(recipe.learner.teacher, model),
     )
     scheduler = build.scheduler(recipe, suite)
+    scheduler.log = journal.draws
     engine = build.engine(model, learner.compute, recipe.rollout, learner.version)
 
     def tell(kind: str, text: str, **details: Any) -> None:

@@ -1,4 +1,4 @@
-"""Metrics and events: JSON lines a person can read, and TensorBoard files for those who like plots."""
+"""Metrics, draws and events: JSON lines a person can read, and TensorBoard files for those who like plots."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from surefoot.store import atomic
 
 
 class Journal:
-    """Appends one metrics line a step and one line an event; forgets steps that a resumed run will redo."""
+    """Appends a line of metrics and one of draws a step, and one an event; forgets steps that a resumed run redoes."""
 
     def __init__(self, run: Path) -> None:
         self.metrics_file, self.events_file = run / "metrics.jsonl", run / "events.jsonl"
+        self.draws_file = run / "draws.jsonl"
         self._tensorboard_directory = run / "tensorboard"
         self._tensorboard: Any = None
 
@@ -27,14 +28,19 @@ class Journal:
             self._writer.add_scalar(name, value, step)
         self._writer.flush()
 
+    def draws(self, line: Mapping[str, Any]) -> None:
+        """Record what the scheduler drew in a step and how it ended; `schedule.replay` rebuilds its state from that."""
+        self._append(self.draws_file, line)
+
     def event(self, kind: str, **details: Any) -> None:
         """Record something that happened, with the time of day."""
         self._append(self.events_file, {"time": datetime.now(UTC).isoformat(), "event": kind, **details})
 
     def forget_after(self, step: int) -> None:
-        """Drop the metrics of steps after `step` (and a torn last line), as the resumed run writes them again."""
-        kept = [line for line in read_lines(self.metrics_file) if line["step"] <= step]
-        atomic.write_text(self.metrics_file, "".join(json.dumps(line) + "\n" for line in kept))
+        """Drop the lines of steps after `step` (and a torn last line), as the resumed run writes them again."""
+        for file in (self.metrics_file, self.draws_file):
+            kept = [line for line in read_lines(file) if line["step"] <= step]
+            atomic.write_text(file, "".join(json.dumps(line) + "\n" for line in kept))
         if self.events_file.exists():
             whole = [json.dumps(line) for line in read_lines(self.events_file)]
             atomic.write_text(self.events_file, "".join(line + "\n" for line in whole))

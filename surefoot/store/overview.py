@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,12 +97,22 @@ def verify(path: Path) -> Iterator[Finding]:
             yield Finding(f"rollouts/{file.name}", f"cannot be read: {str(broken).splitlines()[0]}")
         else:
             yield Finding(f"rollouts/{file.name}", "")
-    for name in ("metrics.jsonl", "events.jsonl"):
+    for name in ("metrics.jsonl", "draws.jsonl", "events.jsonl"):
         if (path / name).exists():
             torn = len((path / name).read_text(encoding="utf-8", errors="replace").splitlines()) - len(
                 read_lines(path / name)
             )
             yield Finding(name, f"{torn} lines at the end are torn" if torn else "")
+
+
+def newest_state(path: Path) -> dict[str, Any]:
+    """The state in the newest sound checkpoint of a run. Raises RunError if there is none."""
+    _recipe(path)
+    for checkpoint in reversed(store_of(path).paths()):
+        if damage(checkpoint) is None:
+            state: dict[str, Any] = json.loads((checkpoint / "state.json").read_text())
+            return state
+    raise RunError("nothing was checkpointed yet", where=str(path), fix="wait for the first checkpoint")
 
 
 def store_of(path: Path, keep: int = 1, keep_every: int = 0) -> CheckpointStore:

@@ -21,8 +21,8 @@ from surefoot.store import atomic
 class RunDirectory:
     """The layout of a run directory, opened for writing by one process at a time.
 
-    `config.toml` the resolved recipe, `environment.json` versions, `metrics.jsonl` one line a step, `events.jsonl`,
-    `rollouts/` one Parquet file a step, `checkpoints/`, `evaluations/`, `tensorboard/`.
+    `config.toml` the resolved recipe, `environment.json` versions, `metrics.jsonl` and `draws.jsonl` one line a
+    step, `events.jsonl`, `rollouts/` one Parquet file a step, `checkpoints/`, `evaluations/`, `tensorboard/`.
     """
 
     path: Path

@@ -18,6 +18,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from surefoot.config import ScheduleConfig
+from surefoot.schedule import Arms, make_rule
+from surefoot.schedule.scheduler import replay
 from surefoot.store.journal import read_lines
 
 DOMAIN = """
@@ -93,6 +96,7 @@ def assert_same_run(one: Path, other: Path) -> None:
         left, right = (run / "checkpoints" / last / name for run in (one, other))
         assert left.read_bytes() == right.read_bytes(), name
     assert repeatable(one) == repeatable(other)
+    assert read_lines(one / "draws.jsonl") == read_lines(other / "draws.jsonl")
     for path in sorted((one / "rollouts").iterdir()):
         left, right = (drop_timing(run / "rollouts" / path.name) for run in (one, other))
         assert left == right, path.name
@@ -117,6 +121,22 @@ def test_the_run_learns_something_and_is_complete(whole: Path) -> None:
     assert max(line["learner"].get("gap/mean_abs", 0) for line in lines) < 0.05
     assert (whole / "report.html").stat().st_size > 1000
     assert len(list((whole / "rollouts").iterdir())) == 7
+
+
+def test_the_log_of_draws_gives_the_schedulers_state_again(recipe: Path, whole: Path) -> None:
+    arms = Arms.of({"vowels": 1.0, "code": 1.0})
+    rule = make_rule(ScheduleConfig(), arms, samples=6, seed=0)
+    replay(rule, read_lines(whole / "draws.jsonl"), groups=4)
+    saved = json.loads((whole / "checkpoints" / "step-000007" / "state.json").read_text())["scheduler"]["rule"]
+    assert json.loads(json.dumps(rule.state())) == saved
+
+
+def test_what_each_domain_did_can_be_shown(whole: Path) -> None:
+    rows = [json.loads(line) for line in finish("runs", "domains", whole, "--json").splitlines()]
+    assert [row["domain"] for row in rows] == ["code", "vowels"]
+    assert sum(row["groups"] for row in rows) == 28
+    assert abs(sum(row["share"] for row in rows) - 1) < 1e-9
+    assert "after step 7" in finish("runs", "domains", whole)
 
 
 def some_time_after(steps: int, seconds: float) -> Callable[[Path], bool]:
