@@ -18,7 +18,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-"""No inline script or style, and nothing from elsewhere: text that slipped through the escaping could still do nothing."""
+"""No inline script or style, nothing from elsewhere: text that slipped through the escaping could still do nothing."""
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),

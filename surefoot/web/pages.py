@@ -6,8 +6,8 @@
     def home(request: Request) -> HTMLResponse:
         return pages.render(request, "home.html", title="Home", nav=[("Home", "/")])
 
-A template extends `base.html` and fills the blocks `title`, `main` and `scripts`. Rules that keep pages safe: no `|safe`, no
-inline `<script>`, `style=` or `on...=` (the content security policy forbids them), and in JavaScript `textContent` only.
+A template extends `base.html` and fills the blocks `title`, `main` and `scripts`. What keeps pages safe: no `|safe`; no
+inline `<script>`, `style=` or `on...=`, which the content security policy forbids; in JavaScript `textContent` only.
 """
 
 from __future__ import annotations

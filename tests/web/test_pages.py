@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("fastapi", reason="FastAPI is not installed: pip install 'surefoot[view]'")
 pytest.importorskip("jinja2", reason="Jinja2 is not installed: pip install 'surefoot[view]'")
 
-from fastapi import Request  # noqa: E402
-from fastapi.responses import HTMLResponse  # noqa: E402
-from fastapi.testclient import TestClient  # noqa: E402
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from fastapi.testclient import TestClient
 
-from surefoot.web.pages import new_app  # noqa: E402
+from surefoot.web.pages import new_app
 
 HOSTILE = """'"><script>alert(1)</script><img src=x onerror=alert(1)>"""
 
