@@ -175,7 +175,7 @@ def serve(
     from surefoot.serve import make_app
 
     build.set_threads(recipe.threads)
-    loaded = load_model(newest_model(model), seed=recipe.seed)
+    loaded = load_model(newest_model(model), seed=recipe.seed, rope=recipe.rope)
     app = make_app(loaded, build.sampling_engine(loaded, recipe), name or model)
     listening = _listen(host, port)
     ready(f"http://{host}:{listening.getsockname()[1]}/v1")

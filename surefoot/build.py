@@ -125,7 +125,7 @@ def open_engine(name: str, recipe: Recipe, endpoint: EndpointOptions | None = No
     """An engine for evaluating only: over a model that is loaded here, or over an endpoint (`http://...`)."""
     if is_endpoint(name):
         return OpenAIEngine(name, endpoint or EndpointOptions())
-    return sampling_engine(load_model(name, seed=recipe.seed), recipe)
+    return sampling_engine(load_model(name, seed=recipe.seed, rope=recipe.rope), recipe)
 
 
 def sampling_engine(model: LoadedModel, recipe: Recipe) -> LocalEngine:

@@ -166,8 +166,36 @@ class LearnerConfig(Section):
     it. Master weights and optimiser state are always fp32."""
     lora: LoraConfig = LoraConfig()
     """Low-rank adapters in place of full fine-tuning."""
-    checkpoint_activations: bool = False
-    """Recompute activations in the backward pass: about a third slower, far less memory for long sequences."""
+    checkpoint_activations: Literal["none", "layer", "offload"] = "none"
+    """What is kept for the backward pass: `none`: all that it needs; `layer`: each layer's input alone, for long
+    sequences, the rest computed again, a third slower; `offload`: as `layer`, with those inputs in the CPU's memory
+    until they are wanted (on a CPU the same as `layer`)."""
+
+    @field_validator("checkpoint_activations", mode="before")
+    @classmethod
+    def _yes_and_no(cls, value: object) -> object:
+        return {True: "layer", False: "none"}.get(value, value) if isinstance(value, bool) else value
+
+
+class RopeConfig(Section):
+    """`[rope]`: a longer window than the model was trained with, by other rotary frequencies."""
+
+    type: Literal["none", "linear", "dynamic", "yarn", "llama3"] = "none"
+    """`linear`: positions divided by the factor (arXiv 2306.15595); `dynamic`: NTK-aware frequencies of the whole
+    window; `yarn`: by wavelength, with a temperature (arXiv 2309.00071); `llama3`: by wavelength, as Llama 3.1; `none`:
+    the model's own. All as transformers computes them."""
+    factor: float = Field(default=2.0, gt=1)
+    """How many times as long the window becomes."""
+    low_freq_factor: float = Field(default=1.0, gt=0)
+    """Of `llama3`: wavelengths above window / this are scaled by the whole factor."""
+    high_freq_factor: float = Field(default=4.0, gt=0)
+    """Of `llama3`: wavelengths below window / this stay as they are."""
+
+    @model_validator(mode="after")
+    def _wavelengths_in_order(self) -> Self:
+        if self.high_freq_factor <= self.low_freq_factor:
+            raise ValueError("high_freq_factor must be greater than low_freq_factor")
+        return self
 
 
 class WarmStartConfig(Section):
@@ -361,6 +389,8 @@ class Recipe(Section):
     """How trajectories are sampled."""
     learner: LearnerConfig = LearnerConfig()
     """The policy-gradient update."""
+    rope: RopeConfig = RopeConfig()
+    """A longer window than the model was trained with."""
     warm_start: WarmStartConfig = WarmStartConfig()
     """Supervised fine-tuning before reinforcement learning."""
     sandbox: SandboxConfig = SandboxConfig()

@@ -129,7 +129,7 @@ def open_stages(recipe: Recipe, directory: Path, resume: bool, progress: Progres
         checkpoints = CheckpointStore(files.checkpoints, recipe.checkpoint.keep, recipe.checkpoint.keep_every)
         checkpoint = _pick_up(recipe, files, journal, checkpoints, progress) if resume else None
         progress.stage(f"loading {recipe.model}")
-        model = load_model(str(checkpoint.path) if checkpoint else recipe.model, seed=recipe.seed)
+        model = load_model(str(checkpoint.path) if checkpoint else recipe.model, seed=recipe.seed, rope=recipe.rope)
         run = _assemble(recipe, files, model, suite, journal, checkpoints, progress, interrupter)
         if checkpoint:
             # The learner was built from the checkpoint's model, so the masters among its tensors are right already.

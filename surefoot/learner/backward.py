@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from surefoot.learner.attention import PrefixAttention
-from surefoot.learner.layers import embed, hidden_states
+from surefoot.learner.layers import Kept, embed, hidden_states
 from surefoot.learner.logprobs import CHUNK, Scores, score, score_and_backward
 from surefoot.learner.packing import Pack
 from surefoot.learner.weights import MixedWeights
@@ -27,12 +27,12 @@ class Objective(Protocol):
 
 
 def backward(
-    weights: MixedWeights, pack: Pack, objective: Objective, *, temperature: float, recompute: bool = False
+    weights: MixedWeights, pack: Pack, objective: Objective, *, temperature: float, kept: Kept = "none"
 ) -> Scores:
     """Add the gradients of one pack to `weights` and return the scores of its targets."""
     decoder = weights.compute
     embedded = embed(decoder, pack.tokens)  # [N, width]
-    hidden = hidden_states(decoder, embedded, pack.positions, PrefixAttention(pack), recompute=recompute)  # [N, width]
+    hidden = hidden_states(decoder, embedded, pack.positions, PrefixAttention(pack), kept=kept)  # [N, width]
     sources = hidden.detach()[pack.source]  # [K, width]
     head = decoder.head.detach()
     slope = objective.slope

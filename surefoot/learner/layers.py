@@ -9,15 +9,19 @@ autograd would make a dense matrix of the vocabulary's size.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from functools import partial
+from typing import Any, Literal, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
+from surefoot.learner.recompute import in_chunks, recomputed
 from surefoot.models import Attention, Decoder
 from surefoot.models.decoder import Layer
+
+Kept = Literal["none", "layer", "offload"]
+"""What is kept for the backward pass; see `learner.checkpoint_activations`."""
 
 
 def embed(decoder: Decoder, tokens: Tensor) -> Tensor:
@@ -26,19 +30,25 @@ def embed(decoder: Decoder, tokens: Tensor) -> Tensor:
     return decoder.embedding.detach()[tokens].requires_grad_(trained)
 
 
-def hidden_states(
-    decoder: Decoder, x: Tensor, positions: Tensor, attend: Attention, *, recompute: bool = False
-) -> Tensor:
-    """What `Decoder.forward` gives, from embeddings x [N, width] -> [N, width]."""
+def hidden_states(decoder: Decoder, x: Tensor, positions: Tensor, attend: Attention, *, kept: Kept = "none") -> Tensor:
+    """What `Decoder.forward` gives, from embeddings x [N, width] -> [N, width].
+
+    `kept` says what the backward pass finds: all that it needs, or each layer's input, perhaps in the CPU's memory.
+    """
     cos, sin = decoder.angles(positions, x.dtype)  # [N, 1, D] each
     for layer in cast(Iterable[Layer], decoder.layers):
-        inputs = (layer, x, cos, sin, attend)
-        x = checkpoint(_layer, *inputs, use_reentrant=False) if recompute else _layer(*inputs)
+        mix, mlp = partial(_mix, layer, cos=cos, sin=sin, attend=attend), partial(_mlp, layer)
+        if not torch.is_grad_enabled():
+            x = in_chunks(mlp, mix(x))
+        elif kept == "none":
+            x = mlp(mix(x))
+        else:
+            x = recomputed(x, mix, mlp, offload=kept == "offload")
     return _norm(x, decoder.norm, decoder.config.eps)
 
 
-def _layer(layer: Layer, x: Tensor, cos: Tensor, sin: Tensor, attend: Attention) -> Tensor:
-    """`Layer.forward`, step by step."""
+def _mix(layer: Layer, x: Tensor, *, cos: Tensor, sin: Tensor, attend: Attention) -> Tensor:
+    """The first half of `Layer.forward`, step by step: attention."""
     c = layer.c
     qkv = F.linear(_norm(x, layer.attention_norm, c.eps), layer.qkv, layer.qkv_bias)
     by_head = qkv.view(-1, c.heads + 2 * c.kv_heads, c.head_dim)
@@ -46,8 +56,12 @@ def _layer(layer: Layer, x: Tensor, cos: Tensor, sin: Tensor, attend: Attention)
     if layer.q_norm is not None and layer.k_norm is not None:
         q, k = _norm(q, layer.q_norm, c.eps), _norm(k, layer.k_norm, c.eps)
     mixed = attend(layer.index, _rotate(q, cos, sin), _rotate(k, cos, sin), v)  # [N, heads, D]
-    x = x + F.linear(mixed.reshape(-1, c.heads * c.head_dim), layer.out)
-    gate_up = F.linear(_norm(x, layer.mlp_norm, c.eps), layer.gate_up)  # [N, 2 mlp]
+    return x + F.linear(mixed.reshape(-1, c.heads * c.head_dim), layer.out)
+
+
+def _mlp(layer: Layer, x: Tensor) -> Tensor:
+    """The second half of `Layer.forward`."""
+    gate_up = F.linear(_norm(x, layer.mlp_norm, layer.c.eps), layer.gate_up)  # [N, 2 mlp]
     gated: Tensor = _SwiGlu.apply(gate_up)  # type: ignore[no-untyped-call]
     return x + F.linear(gated, layer.down)
 

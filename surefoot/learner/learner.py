@@ -205,8 +205,8 @@ class PolicyLearner:
             correction=self.correction,
             proximal=part.proximal,
         )
-        recompute = self.config.checkpoint_activations
-        scores = backward(self.weights, packed, objective, temperature=self.temperature, recompute=recompute)
+        kept = self.config.checkpoint_activations
+        scores = backward(self.weights, packed, objective, temperature=self.temperature, kept=kept)
         progress.tally.add("entropy", scores.entropy)
         if not progress.steps:
             progress.gap.observe(packed.old_logprobs, scores.logprobs)
@@ -326,5 +326,5 @@ def out_of_memory_error(token_budget: int) -> ResourceError:
     return ResourceError(
         f"out of memory in the learner with token_budget = {token_budget}",
         where="learner.token_budget",
-        fix=f"set learner.token_budget = {max(64, token_budget // 2)} or learner.checkpoint_activations = true",
+        fix=f"set learner.token_budget = {max(64, token_budget // 2)} or learner.checkpoint_activations = 'layer'",
     )

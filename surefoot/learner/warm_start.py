@@ -111,7 +111,7 @@ def _accumulate(learner: PolicyLearner, batch: Sequence[Tree]) -> Tally:
                 packed.to(learner.device),
                 objective,
                 temperature=1.0,
-                recompute=learner.config.checkpoint_activations,
+                kept=learner.config.checkpoint_activations,
             )
     except (MemoryError, RuntimeError) as failed:
         learner.weights.discard_gradients()

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from surefoot.errors import ModelError
+from surefoot.models.rope import window
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "smollm3")
 
@@ -73,7 +74,7 @@ class DecoderConfig:
             tied=bool(config.tie_word_embeddings),
             qkv_bias=family == "qwen2" or bool(getattr(config, "attention_bias", False)),
             qk_norm=family == "qwen3",
-            max_positions=int(config.max_position_embeddings),
+            max_positions=window(config),
         )
 
 

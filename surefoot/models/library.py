@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from transformers import AutoTokenizer
 
+from surefoot.config import RopeConfig
 from surefoot.errors import ModelError
 from surefoot.models.decoder import Decoder
 from surefoot.models.embedded import EMBEDDED, convert_embedded
+from surefoot.models.rope import extend
 from surefoot.models.tiny import build_tiny
 from surefoot.models.weights import load_decoder
 
@@ -40,16 +42,22 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "surefoot"
 
 
-def load_model(name: str, *, seed: int = 0) -> LoadedModel:
+def load_model(name: str, *, seed: int = 0, rope: RopeConfig | None = None) -> LoadedModel:
     """Load a model by what a recipe calls it.
 
     Args:
         name: `smollm2-135m-instruct`, `tiny`, a Hugging Face directory, or a hub id (needs the hub or its cache).
         seed: Of the random weights of `tiny`.
+        rope: Extends the window.
 
     Raises:
         ModelError: not found, not supported, or without tokenizer or chat template.
     """
+    model = _load(name, seed)
+    return model if rope is None else replace(model, hf_config=extend(model.decoder, model.hf_config, rope))
+
+
+def _load(name: str, seed: int) -> LoadedModel:
     if name == "tiny":
         return LoadedModel(*build_tiny(seed), source=name)
     if name == EMBEDDED:

@@ -12,10 +12,10 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 from transformers import AutoConfig
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from surefoot.errors import ModelError
 from surefoot.models.decoder import Decoder, DecoderConfig
+from surefoot.models.rope import frequencies
 
 FUSED = {
     "qkv": ("self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"),
@@ -47,14 +47,8 @@ def hf_sizes(c: DecoderConfig) -> dict[str, list[int]]:
 
 def build_decoder(hf_config: Any) -> Decoder:
     """An empty float32 decoder of the shape of a transformers config."""
-    kind = (getattr(hf_config, "rope_parameters", None) or {}).get("rope_type", "default")
     config = DecoderConfig.from_hf(hf_config)
-    if kind == "default":
-        theta = float(hf_config.rope_parameters["rope_theta"])
-        steps = torch.arange(0, config.head_dim, 2, dtype=torch.int64).float()
-        return Decoder(config, 1.0 / theta ** (steps / config.head_dim))
-    frequencies, scale = ROPE_INIT_FUNCTIONS[kind](hf_config, torch.device("cpu"))
-    return Decoder(config, frequencies, float(scale))
+    return Decoder(config, *frequencies(hf_config, config.head_dim))
 
 
 def load_decoder(directory: Path) -> tuple[Decoder, Any]:

@@ -246,7 +246,7 @@ def test_compute_copy_is_updated_in_place_and_rounds_the_masters() -> None:
 
 
 def test_recomputing_activations_changes_nothing() -> None:
-    one, two = learner_of(), learner_of(checkpoint_activations=True)
+    one, two = learner_of(), learner_of(checkpoint_activations="layer")
     one.update(groups_of())
     two.update(groups_of())
     assert torch.equal(one.masters.embedding, two.masters.embedding)
