@@ -186,16 +186,6 @@ class RopeConfig(Section):
     the model's own. All as transformers computes them."""
     factor: float = Field(default=2.0, gt=1)
     """How many times as long the window becomes."""
-    low_freq_factor: float = Field(default=1.0, gt=0)
-    """Of `llama3`: wavelengths above window / this are scaled by the whole factor."""
-    high_freq_factor: float = Field(default=4.0, gt=0)
-    """Of `llama3`: wavelengths below window / this stay as they are."""
-
-    @model_validator(mode="after")
-    def _wavelengths_in_order(self) -> Self:
-        if self.high_freq_factor <= self.low_freq_factor:
-            raise ValueError("high_freq_factor must be greater than low_freq_factor")
-        return self
 
 
 class WarmStartConfig(Section):

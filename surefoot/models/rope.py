@@ -17,6 +17,9 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from surefoot.config import RopeConfig
 from surefoot.errors import ModelError
 
+LLAMA31 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
+"""Which wavelengths `llama3` scales, in windows, as Llama 3.1 was published."""
+
 
 def frequencies(hf_config: Any, head_dim: int) -> tuple[Tensor, float]:
     """Inverse frequencies [D/2] and the scale of cos and sin that a transformers configuration asks for.
@@ -69,7 +72,7 @@ def extended(hf_config: Any, rope: RopeConfig) -> Any:
     if rope.type in ("yarn", "llama3"):
         settings["original_max_position_embeddings"] = original
     if rope.type == "llama3":
-        settings |= {"low_freq_factor": rope.low_freq_factor, "high_freq_factor": rope.high_freq_factor}
+        settings |= LLAMA31
     changed = copy.deepcopy(hf_config)
     changed.rope_parameters = settings
     if rope.type != "dynamic":
