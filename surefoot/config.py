@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -39,6 +39,9 @@ class DomainConfig(Section):
     Parquet, also .gz), or your own Python (`my_domain.py:domain` or an installed `surefoot.domains` entry point)."""
     options: dict[str, Any] = {}
     """Arguments of the source: difficulty settings of a generator, field mapping of a file."""
+    levels: Annotated[int, Field(ge=1, le=20)] | tuple[dict[str, Any], ...] = 1
+    """Levels of difficulty among which the scheduler chooses: how many of a reasoning-gym generator's own curriculum,
+    or the options of each, the easiest first; 1 for none. All levels are evaluated, in turn."""
     grader: str | None = None
     """Name of the grader (`exact`, `choice`, `number`, `math`, `code`, `constraints`,
     `function_calls`, `ifeval`) or `path.py:function`; None

@@ -122,6 +122,9 @@ class Run:
         metrics = {**summarise(groups), "learner": learnt, "timing": self._timing(groups)}
         if update.skipped:
             self.tell("update_skipped", f"step {step}: no update ({update.skipped})", step=step, reason=update.skipped)
+        for name, level in self.scheduler.opened.items():
+            text = f"step {step}: {name} goes on to level {level}"
+            self.tell("level_opened", text, step=step, domain=name, level=level)
         for jump in self.watch.observe(groups):
             text = f"step {step}: a sudden rise, look at its rollouts: {jump.evidence}"
             self.tell(jump.kind, text, step=step, evidence=jump.evidence)

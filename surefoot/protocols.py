@@ -143,6 +143,8 @@ class Domain:
     chance: float = 0.0
     """Pass rate of an answer chosen blindly in the right format: what a lift must be measured against."""
     description: str = ""
+    levels: tuple[TaskSource, ...] = ()
+    """The same domain by level of difficulty, the easiest first; empty for a domain without levels."""
 
 
 # ------------------------------------------------------------------------------------------------ engine and learner
@@ -185,6 +187,11 @@ class Scheduler(Protocol):
     @property
     def failures(self) -> Mapping[str, str]:
         """Domains that had no task to give in the last draw because their source failed, and why."""
+        ...
+
+    @property
+    def opened(self) -> Mapping[str, int]:
+        """Domains that the last draw took to a harder level than any before, and the level, counted from 0."""
         ...
 
     def exclude(self, name: str, prompt_hash: str) -> None:

@@ -101,7 +101,7 @@ class Stages:
                 answer = demonstration(pool.domain, task)
                 if answer is not None and len(examples) < count:
                     examples.append(Example(prompt_tokens(tokenizer, task.messages), answer_tokens(tokenizer, answer)))
-        scheduler.skip({name: [cursor] for name, cursor in cursors.items()})
+        scheduler.skip({name: pools[name].behind(cursor) for name, cursor in cursors.items()})
         return examples
 
 

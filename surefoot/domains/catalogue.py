@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from statistics import fmean
 
 from surefoot.config import DomainConfig
 from surefoot.domains import code, files, instructions, python_file, reasoning
+from surefoot.domains.levels import LevelSource, MixedSource, at_levels
 from surefoot.domains.shots import PresentedSource, ShotSource
 from surefoot.errors import ConfigError
 from surefoot.protocols import Domain, Grader, TaskSource
@@ -38,31 +40,39 @@ def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> D
         ConfigError: unknown source or grader (with the nearest), an option that does not fit, a missing package.
         DataError: what the source reads is missing or malformed.
     """
-    domain = _builder(config)(config)
+    steps = [config] if config.levels in (1, ()) else list(at_levels(config))
+    built = [_builder(step)(step) for step in steps]
+    domain = built[0]
     grader = domain.grader
     if config.grader is not None:
         grader = named_grader(config.grader, extract=config.extract, where=f"domains.{config.name}.grader")
     if config.image is not None:
         grader = _in_image(grader, config)
     how = config.extract or str(getattr(grader, "extract", "whole"))
-    chance = domain.chance
+    chance = fmean(one.chance for one in built)
     if config.card is not None:
         card = _card_of(config)
         chance = max(chance, card.guess_rate)
         grader = RebasedGrader(grader, card) if card.floor > 0 else grader
-    source: TaskSource = PresentedSource(domain.source, how, config.instruction or "")
-    if config.shots:
-        source = ShotSource(source, config.shots, config.name)
+    sources = [_presented(one.source, config, how) for one in built]
+    levels = tuple(LevelSource(source, level) for level, source in enumerate(sources)) if len(sources) > 1 else ()
     own_limit = default_max_new_tokens if domain.max_new_tokens == UNSAID else domain.max_new_tokens
     return replace(
         domain,
         name=config.name,
-        source=source,
+        source=MixedSource(levels) if levels else sources[0],
+        levels=levels,
         grader=grader,
         max_new_tokens=config.max_new_tokens or own_limit,
         weight=config.weight,
         chance=chance if config.chance is None else config.chance,
     )
+
+
+def _presented(source: TaskSource, config: DomainConfig, how: str) -> TaskSource:
+    """The source with what every source can have: an instruction, the form of its answers, worked examples."""
+    presented = PresentedSource(source, how, config.instruction or "")
+    return ShotSource(presented, config.shots, config.name) if config.shots else presented
 
 
 def _in_image(grader: Grader, config: DomainConfig) -> Grader:

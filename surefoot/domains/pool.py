@@ -7,7 +7,7 @@ from functools import cached_property
 
 from surefoot.domains.seeds import permuted
 from surefoot.errors import DataError
-from surefoot.protocols import Domain
+from surefoot.protocols import Domain, TaskSource
 from surefoot.types import Split, Task, stable_seed
 
 PATIENCE = 1000
@@ -58,22 +58,22 @@ class TaskPool:
     @property
     def levels(self) -> int:
         """Levels of difficulty that a scheduler may choose among."""
-        return 1
+        return max(1, len(self.domain.levels))
 
     @property
     def endless(self) -> bool:
         """Whether training tasks are made without end."""
-        return self._train_size is None
+        return self._train_size(None) is None
 
     def train(self, cursor: int, level: int | None = None) -> tuple[Task, int]:
-        """The next training task at or after `cursor`, and the cursor behind it. There is one level so far.
+        """The next training task of a level (None: of all in turn) at or after `cursor`, and the cursor behind it.
 
-        The cursor counts places of the train split, wrapping around a finite source in a new order each time; it is all
-        the state there is. Raises DataError for a source without any task that may be trained on.
+        The cursor counts places of the level's train split, wrapping around a finite source in a new order each time;
+        it is all the state there is. Raises DataError for a source without any task that may be trained on.
         """
-        size = self._train_size
+        source, size = self._source(level), self._train_size(level)
         for place in range(cursor, cursor + (min(2 * size, 10**6) if size is not None else PATIENCE)):
-            task = self._task("train", self._index(place, size))
+            task = self._task(source, "train", self._index(place, size))
             if task.prompt_hash not in self.hashes and not task.metadata.get(DEMONSTRATED):
                 return task, place + 1
         raise DataError(
@@ -82,15 +82,21 @@ class TaskPool:
             fix="make the domain larger (harder options, more rows) or lower evaluate.tasks",
         )
 
+    def behind(self, cursor: int) -> list[int]:
+        """Where each level's cursor stands when tasks of all levels in turn were taken up to `cursor`."""
+        return [-(-(cursor - level) // self.levels) for level in range(self.levels)]
+
     def training_tasks(self, cursor: int = 0) -> Iterator[Task]:
         """Training tasks from `cursor` on, without end."""
         while True:
             task, cursor = self.train(cursor)
             yield task
 
-    @cached_property
-    def _train_size(self) -> int | None:
-        size = self.domain.source.size("train")
+    def _source(self, level: int | None) -> TaskSource:
+        return self.domain.levels[level] if level is not None and self.domain.levels else self.domain.source
+
+    def _train_size(self, level: int | None) -> int | None:
+        size = self._source(level).size("train")
         if size == 0:
             raise DataError(
                 "there are no training tasks",
@@ -109,11 +115,11 @@ class TaskPool:
         size = self.domain.source.size(split)
         index = 0
         while size is None or index < size:
-            yield self._task(split, index)
+            yield self._task(self.domain.source, split, index)
             index += 1
 
-    def _task(self, split: Split, index: int) -> Task:
-        task = self.domain.source.task(split, index)
+    def _task(self, source: TaskSource, split: Split, index: int) -> Task:
+        task = source.task(split, index)
         if not task.checks and not task.constraints:
             raise DataError(
                 "the task has nothing to check an answer by",

@@ -45,9 +45,12 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     from reasoning_gym.dataset import ProceduralDataset
     from reasoning_gym.factory import DATASETS
 
-    name, options = request["name"], request["options"]
+    name = request["name"]
     if name not in DATASETS:
         return {"error": f"reasoning-gym has no data set {name!r}", "kind": "name", "known": sorted(DATASETS)}
+    if "curriculum" in request:
+        return {"levels": curriculum(name, request["curriculum"])}
+    options = request["options"]
     dataset_class, config_class = DATASETS[name]
     known = [f.name for f in fields(config_class) if f.name not in ("seed", "size")]
     unknown = [key for key in options if key not in known]
@@ -59,6 +62,36 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}".rstrip(": "), "kind": "options", "known": known}
     return {"plain": plain, "items": [portable(item(name, options, seed)) for seed in request["seeds"]]}
+
+
+def curriculum(name: str, count: int) -> list[dict[str, Any]]:
+    """Options of the first levels that make an item, each different from the one before; none without a curriculum."""
+    from reasoning_gym.factory import CURRICULA, create_curriculum
+
+    levels: list[dict[str, Any]] = []
+    for level in range(20 if name in CURRICULA else 0):
+        steps = create_curriculum(name)
+        for attribute, about in steps.attributes.items():
+            steps.set_attr_level(attribute, min(level, len(about.levels) - 1))
+        try:
+            options = _options(steps.generate_configuration())
+            make(name, options, 0)[0]
+        except Exception:
+            continue
+        if options not in levels:
+            levels.append(options)
+        if len(levels) == count:
+            break
+    return levels
+
+
+def _options(config: Any) -> dict[str, Any]:
+    """Those that are not the data set's defaults, as JSON has them."""
+    usual = type(config)()
+    values = {f.name: getattr(config, f.name) for f in fields(config) if f.name not in ("seed", "size")}
+    changed = {name: value for name, value in values.items() if value != getattr(usual, name)}
+    plain: dict[str, Any] = json.loads(json.dumps(changed))
+    return plain
 
 
 def item(name: str, options: dict[str, Any], seed: int) -> dict[str, Any]:

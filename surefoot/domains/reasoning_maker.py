@@ -46,6 +46,20 @@ class Maker:
             raise _explain(reply, name, where)
         return reply["items"], bool(reply["plain"])
 
+    def curriculum(self, name: str, count: int) -> list[dict[str, Any]]:
+        """Options of the first `count` levels of the data set's own curriculum, the easiest first.
+
+        Levels that the data set itself refuses, and those that are like the one before, are left out. Raises
+        ConfigError for an unknown name.
+        """
+        where = f"reasoning_gym:{name}"
+        with self._lock:
+            reply = self._ask({"name": name, "curriculum": count}, where)
+        if "error" in reply:
+            raise _explain(reply, name, where)
+        levels: list[dict[str, Any]] = reply["levels"]
+        return levels
+
     def close(self) -> None:
         """End the child."""
         with self._lock:

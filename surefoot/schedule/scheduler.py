@@ -53,6 +53,9 @@ class DomainScheduler:
         """Told of each step's outcomes as the rule sees them; `replay` rebuilds the rule's state from these lines."""
         self._index = {name: row for row, name in enumerate(arms.names)}
         self.failures: dict[str, str] = {}
+        self.opened: dict[str, int] = {}
+        """Domains that were drawn for the first time at a harder level in the last step, and the level."""
+        self._reached: dict[str, int] = {}
         self._levels: dict[str, int] = {}
         self._step = 0
         self._factors = np.ones(len(arms.names))
@@ -64,7 +67,7 @@ class DomainScheduler:
         Args:
             available: What multiplies the share of a domain: 0 for one that is shut off, 1 where nothing is said.
         """
-        self._step, self._levels, self.failures = step, {}, {}
+        self._step, self._levels, self.failures, self.opened = step, {}, {}, {}
         self._open = self._factors * [(available or {}).get(name, 1.0) for name in self.arms.names]
         plan = self.rule.allocate(step, self.prompts, self._open)
         draws = []
@@ -73,9 +76,14 @@ class DomainScheduler:
             task = self._pick(name, level)
             if task is not None:
                 self._levels[task.id] = level
+                self._reach(name, level)
                 seeds = tuple(stable_seed(self.seed, step, task.id, sample) for sample in range(samples))
                 draws.append(Draw(task, samples, self.max_new_tokens[name], seeds))
         return draws
+
+    def _reach(self, name: str, level: int) -> None:
+        if level > self._reached.get(name, 0):
+            self._reached[name] = self.opened[name] = level
 
     def _pick(self, name: str, level: int) -> Task | None:
         """The next task of a domain; None where it has none, or where its source fails, which `failures` tells."""
@@ -112,18 +120,20 @@ class DomainScheduler:
     def skip(self, cursors: Mapping[str, Sequence[int]]) -> None:
         """Go on behind tasks that were used before the first step: a cursor for each level of each domain."""
         for name, places in cursors.items():
-            self.pickers[name].cursors[:] = places
+            self.pickers[name].cursors[: len(places)] = places
 
     def state(self) -> dict[str, Any]:
         """The rule's state, the pickers' by domain, and the ledger."""
         pickers = {name: picker.state() for name, picker in self.pickers.items()}
         factors = dict(zip(self.arms.names, self._factors.tolist(), strict=True))
-        return {"rule": self.rule.state(), "prompts": pickers, "ledger": self.ledger.state(), "factors": factors}
+        own = {"ledger": self.ledger.state(), "factors": factors, "reached": self._reached}
+        return {"rule": self.rule.state(), "prompts": pickers, **own}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up a saved state; domains that are new start afresh, domains that are gone are forgotten."""
         self.rule.restore(state["rule"])
         self.ledger.restore(state["ledger"])
+        self._reached = dict(state.get("reached", {}))
         self._factors[:] = [state["factors"].get(name, 1.0) for name in self.arms.names]
         for name, picker in self.pickers.items():
             if name in state["prompts"]:
