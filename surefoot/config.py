@@ -126,9 +126,10 @@ class LearnerConfig(Section):
 
     loss: str = "grpo"
     """Name of the policy loss; see `surefoot.learner.losses`."""
-    advantage: Literal["group_std", "group_mean"] = "group_std"
+    advantage: Literal["group_std", "group_mean", "domain_std", "batch_std"] = "group_std"
     """`group_std`: (r - mean) / (std + 1e-4), GRPO (arXiv 2402.03300); `group_mean`: r - mean, Dr. GRPO
-    (arXiv 2503.20783)."""
+    (arXiv 2503.20783); `domain_std` and `batch_std`: r - mean of the group, divided by the deviation over its domain or
+    over the step (REINFORCE++ with a group baseline, arXiv 2501.03262)."""
     lr: float = Field(default=2e-5, gt=0)
     """Peak learning rate of AdamW."""
     warmup_steps: int = Field(default=3, ge=0)

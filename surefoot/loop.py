@@ -119,7 +119,7 @@ class Run:
         with self._timed("record", "writing"):
             write_rollouts(self.directory.rollouts, step, groups)
         learnt = {name: value for name, value in update.metrics.items() if name != "seconds"}
-        metrics = {**summarise(groups), "learner": learnt, "timing": self._timing(groups)}
+        metrics = {**summarise(groups, update), "learner": learnt, "timing": self._timing(groups)}
         if update.skipped:
             self.tell("update_skipped", f"step {step}: no update ({update.skipped})", step=step, reason=update.skipped)
         for name, level in self.scheduler.opened.items():

@@ -228,6 +228,8 @@ class UpdateReport:
     metrics: Mapping[str, float] = field(default_factory=dict)
     skipped: str = ""
     """Why no step was taken (no signal, non-finite gradient); empty if one was."""
+    domains: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Entropy, log-prob gap and KL of each domain whose tokens were learnt from."""
 
     @property
     def diverged(self) -> bool:

@@ -14,10 +14,19 @@ from torch import Tensor
 from surefoot.config import DomainLearning, LearnerConfig
 from surefoot.errors import ConfigError, ResourceError
 from surefoot.learner.adapters import AdapterWeights
-from surefoot.learner.advantages import group_advantages
+from surefoot.learner.advantages import step_advantages
 from surefoot.learner.backward import backward, score_pack
 from surefoot.learner.losses import Clip, find_loss
-from surefoot.learner.objective import Algorithm, Correction, Gap, PolicyObjective, Tally, Totals, token_weights
+from surefoot.learner.objective import (
+    Algorithm,
+    Correction,
+    DomainMeasures,
+    Gap,
+    PolicyObjective,
+    Tally,
+    Totals,
+    token_weights,
+)
 from surefoot.learner.packing import Pack, Tree, group_trees, pack
 from surefoot.learner.weights import (
     MixedWeights,
@@ -126,7 +135,7 @@ class PolicyLearner:
         started = time.perf_counter()
         try:
             progress = _Progress(self.learning_rate(self._updates))
-            grown = [self._grow(group) for group in groups]
+            grown = self._grow(groups)
             grown = [crop for crop in grown if crop.trees]
             reason = self._learn(grown, progress) if grown else "no signal: all rewards of every group are equal"
         except (MemoryError, RuntimeError) as failed:
@@ -139,16 +148,17 @@ class PolicyLearner:
         degenerate = sum(group.degenerate for group in groups) / max(1, len(groups))
         seconds = time.perf_counter() - started
         metrics = progress.metrics(self.reference is not None) | {"degenerate": degenerate, "seconds": seconds}
-        return UpdateReport(self._version, metrics, reason)
+        return UpdateReport(self._version, metrics, reason, progress.domains.metrics())
 
-    def _grow(self, group: Group) -> _Crop:
-        """A group's trees, none if it teaches nothing, and what is done with them."""
-        algorithm = self.algorithms.get(group.task.domain, self.algorithms[EVERY_DOMAIN])
-        traits = algorithm.loss.traits
-        if group.degenerate and not traits.teacher:
-            return _Crop(algorithm, [])
-        estimator = traits.advantage or self.config.advantage
-        return _Crop(algorithm, group_trees(group, group_advantages(group.rewards, estimator)))
+    def _grow(self, groups: Sequence[Group]) -> list[_Crop]:
+        """Each group's trees, none if it teaches nothing, and what is done with them."""
+        algorithms = [self.algorithms.get(group.task.domain, self.algorithms[EVERY_DOMAIN]) for group in groups]
+        estimators = [algorithm.loss.traits.advantage or self.config.advantage for algorithm in algorithms]
+        crops = []
+        for group, algorithm, worth in zip(groups, algorithms, step_advantages(groups, estimators), strict=True):
+            teaches = not group.degenerate or algorithm.loss.traits.teacher
+            crops.append(_Crop(algorithm, group_trees(group, worth) if teaches else []))
+        return crops
 
     def _learn(self, grown: Sequence[_Crop], progress: _Progress) -> str:
         """Epochs over minibatches; returns why it stopped early, if it did."""
@@ -195,12 +205,13 @@ class PolicyLearner:
 
     def _backward(self, part: _Part, totals: Totals, progress: _Progress) -> None:
         algorithm, packed = part.algorithm, part.pack
+        reference = self._scores(self.reference if algorithm.kl > 0 else None, packed)
         objective = PolicyObjective(
             packed,
             algorithm,
             token_weights(packed, algorithm.loss.traits.average, totals),
             progress.tally,
-            reference=self._scores(self.reference if algorithm.kl > 0 else None, packed),
+            reference=reference,
             teacher=self._scores(self.teacher if algorithm.loss.traits.teacher else None, packed),
             correction=self.correction,
             proximal=part.proximal,
@@ -210,6 +221,7 @@ class PolicyLearner:
         progress.tally.add("entropy", scores.entropy)
         if not progress.steps:
             progress.gap.observe(packed.old_logprobs, scores.logprobs)
+            progress.domains.observe(packed, scores.logprobs, scores.entropy, reference)
 
     def _scores(self, decoder: Decoder | None, packed: Pack) -> Tensor | None:
         return None if decoder is None else score_pack(decoder, packed, temperature=self.temperature).logprobs
@@ -292,6 +304,7 @@ class _Progress:
     lr: float
     tally: Tally = field(default_factory=Tally)
     gap: Gap = field(default_factory=Gap)
+    domains: DomainMeasures = field(default_factory=DomainMeasures)
     norms: list[float] = field(default_factory=list)
     steps: int = 0
 

@@ -28,7 +28,7 @@ Average = Literal["tokens", "sequences", "constant"]
 """`tokens`: sum / number of tokens of the minibatch. `sequences`: mean over the samples of each sample's mean.
 `constant`: sum / (number of samples x longest allowed sample), so that length changes no token's weight."""
 
-Estimator = Literal["group_std", "group_mean", "leave_one_out"]
+Estimator = Literal["group_std", "group_mean", "leave_one_out", "domain_std", "batch_std"]
 ENTRY_POINTS = "surefoot.losses"
 DAPO_CLIP_HIGH = 0.28
 

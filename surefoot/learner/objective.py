@@ -155,6 +155,34 @@ class AnswerObjective:
 
 
 @dataclass(slots=True)
+class DomainMeasures:
+    """Entropy, gap and KL of each domain, before any step of the update moved the weights."""
+
+    tallies: dict[str, Tally] = field(default_factory=dict)
+
+    def observe(self, pack: Pack, logprobs: Tensor, entropy: Tensor, reference: Tensor | None) -> None:
+        """Take in a pack: log-probs and entropy of its targets, and log-probs under the reference, all [K]."""
+        for name in set(pack.domains):
+            samples = torch.tensor(
+                [domain == name for domain in pack.domains], device=pack.sequence.device
+            )  # [samples]
+            rows = samples[pack.sequence]  # [K]
+            tally = self.tallies.setdefault(name, Tally())
+            tally.add("entropy", entropy[rows])
+            tally.add("gap", (logprobs - pack.old_logprobs)[rows].abs())
+            if reference is not None:
+                tally.add("kl", KL_ESTIMATORS["k3"](logprobs[rows], reference[rows]))
+            tally.tokens += int(rows.sum())
+
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """Means over the tokens of each domain."""
+        return {
+            name: {key: tally.mean(key) for key in ("entropy", "gap", "kl") if key in tally.sums}
+            for name, tally in sorted(self.tallies.items())
+        }
+
+
+@dataclass(slots=True)
 class Gap:
     """How far the sampling engine's log-probs are from the learner's, before any step moved the weights."""
 

@@ -13,7 +13,8 @@ that predict nothing (the last written one and what follows it) are not laid dow
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,6 +41,7 @@ class Tree:
 
     prompt: tuple[int, ...]
     branches: tuple[Branch, ...]
+    domain: str = ""
 
     @property
     def size(self) -> int:
@@ -79,6 +81,8 @@ class Pack:
     """[K], float32"""
     sequence: Tensor
     """Sample of each target, counted from 0 in this pack [K]; a sample's targets are contiguous."""
+    domains: tuple[str, ...] = ()
+    """Domain of each sample."""
 
     @property
     def samples(self) -> int:
@@ -86,8 +90,10 @@ class Pack:
 
     def to(self, device: torch.device) -> Pack:
         """The same pack with its arrays on `device`."""
-        arrays = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "spans"}
-        return Pack(self.spans, **{name: array.to(device) for name, array in arrays.items()})
+        arrays: dict[str, Any] = {
+            f.name: value for f in fields(self) if isinstance(value := getattr(self, f.name), Tensor)
+        }
+        return replace(self, **{name: array.to(device) for name, array in arrays.items()})
 
 
 # -------------------------------------------------------------------------------------------------- groups to trees
@@ -109,7 +115,7 @@ def group_trees(group: Group, advantages: Sequence[float]) -> list[Tree]:
         if reward.valid and any(rollout.mask[cut:]):
             grown = _branch_of(rollout, cut, advantage)
             prompts.setdefault(rollout.tokens[:cut], []).append(grown)
-    return [Tree(prompt, tuple(branches)) for prompt, branches in prompts.items()]
+    return [Tree(prompt, tuple(branches), group.task.domain) for prompt, branches in prompts.items()]
 
 
 def _branch_of(rollout: Rollout, cut: int, advantage: float) -> Branch:
@@ -144,12 +150,12 @@ def _split(tree: Tree, budget: int) -> Iterator[Tree]:
     size = len(tree.prompt)
     for grown in tree.branches:
         if kept and size + grown.length > budget:
-            yield Tree(tree.prompt, tuple(kept))
+            yield Tree(tree.prompt, tuple(kept), tree.domain)
             kept, size = [], len(tree.prompt)
         kept.append(grown)
         size += grown.length
     if kept:
-        yield Tree(tree.prompt, tuple(kept))
+        yield Tree(tree.prompt, tuple(kept), tree.domain)
 
 
 def lay_out(trees: Sequence[Tree]) -> Pack:
@@ -184,4 +190,5 @@ def lay_out(trees: Sequence[Tree]) -> Pack:
         old_logprobs=torch.tensor(old, dtype=torch.float32),
         advantages=torch.tensor(advantages, dtype=torch.float32),
         sequence=torch.tensor(sequences),
+        domains=tuple(tree.domain for tree in trees for _ in tree.branches),
     )

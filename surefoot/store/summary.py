@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from surefoot.types import Action, Group, Reward, Rollout, Verdict
+from surefoot.types import Action, Group, Reward, Rollout, UpdateReport, Verdict
 
 Sampled = tuple[Rollout, Verdict, Reward]
 
 
-def summarise(groups: Sequence[Group]) -> dict[str, Any]:
-    """Plain numbers over all rollouts of a step, and the same for each domain under `domains`."""
+def summarise(groups: Sequence[Group], update: UpdateReport | None = None) -> dict[str, Any]:
+    """Plain numbers over all rollouts of a step; under `domains` the same for each, and what its update says of it."""
     by_domain: dict[str, list[Group]] = {}
     for group in groups:
         by_domain.setdefault(group.task.domain, []).append(group)
-    return {**_numbers(groups), "domains": {name: _numbers(part) for name, part in sorted(by_domain.items())}}
+    learnt = update.domains if update else {}
+    domains = {name: {**_numbers(part), **learnt.get(name, {})} for name, part in sorted(by_domain.items())}
+    return {**_numbers(groups), "domains": domains}
 
 
 def _numbers(groups: Sequence[Group]) -> dict[str, float]:

@@ -171,3 +171,19 @@ def test_distillation_brings_the_student_nearer() -> None:
 def test_distillation_without_a_teacher_is_an_error() -> None:
     with pytest.raises(ConfigError, match="no teacher"):
         learner_of(loss="distill")
+
+
+def test_each_domain_is_measured_apart() -> None:
+    decoder, _ = make_models("llama", seed=1)
+    first, second = [in_domain(g, "a") for g in groups_of(2)], [in_domain(g, "b") for g in groups_of(3, start=2)]
+    config = LearnerConfig(dtype="float32", kl=0.1, advantage="domain_std")
+    report = PolicyLearner(decoder, config, total_steps=10).update([*first, *second])
+    alone = {
+        name: PolicyLearner(make_models("llama", seed=1)[0], config, total_steps=10).update(part).metrics
+        for name, part in (("a", first), ("b", second))
+    }
+    assert set(report.domains) == {"a", "b"}
+    for name, found in report.domains.items():
+        assert found["entropy"] == pytest.approx(alone[name]["entropy"], rel=1e-4)
+        assert found["gap"] == pytest.approx(alone[name]["gap/mean_abs"], rel=1e-4)
+        assert found["kl"] == pytest.approx(0.0, abs=1e-5)  # the reference is the model itself
