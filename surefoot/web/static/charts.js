@@ -70,7 +70,7 @@ const Charts = (() => {
       this.series = series.filter((s) => s.points.length);
       this.panel.hidden = !this.series.length;
       this.legend.replaceChildren();
-      for (const one of this.series.length > 1 ? this.series : []) {
+      for (const one of this.series.length > 1 || this.options.stacked ? this.series : []) {
         const entry = html("button", `entry${this.off.has(one.name) ? " off" : ""}`, this.legend);
         entry.type = "button";
         html("span", `swatch s${one.colour % 8}${one.dashed ? " dashed" : ""}`, entry);
@@ -141,7 +141,7 @@ const Charts = (() => {
 
     told(series, [, value, low, high]) {
       const band = !this.options.stacked && low !== undefined ? ` [${this.format(low)}–${this.format(high)}]` : "";
-      return `${this.series.length > 1 ? `${series.name} ` : ""}${this.format(value)}${band}`;
+      return `${this.series.length > 1 || this.options.stacked ? `${series.name} ` : ""}${this.format(value)}${band}`;
     }
   }
 

@@ -38,7 +38,7 @@
   document.addEventListener("keydown", (event) => {
     const target = event.target;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (target.matches("input, select, textarea")) {
+    if (target.matches("input:not([type=radio], [type=checkbox]), select, textarea")) {
       if (event.key === "Escape") target.blur();
       return;
     }
