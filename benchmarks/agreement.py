@@ -25,11 +25,10 @@ from typing import Any
 
 from surefoot.config import DomainConfig, Recipe
 from surefoot.domains import TaskPool, build_domain
-from surefoot.domains.ifeval import translate
 from surefoot.errors import GraderError
 from surefoot.protocols import Domain, Limits, Program
-from surefoot.rewards.constraints import keeps
 from surefoot.rewards.extract import extract
+from surefoot.rewards.ifeval import handle
 from surefoot.sandbox import Sandbox, open_sandbox
 from surefoot.types import Draw, Rollout, Sampling, Task
 
@@ -152,9 +151,8 @@ def _ways(answer: str) -> list[str]:
 
 
 def ifeval(data: Path, count: int, model: str | None, python: Path) -> Iterator[Comparison]:
-    """Every instruction of every row that has a constraint here, on model replies and on awkward texts."""
-    rows = [json.loads(line) for line in (data / "ifeval" / "input_data.jsonl").read_text().splitlines()]
-    rows = [row for row in rows if any(_translated(row))][:count]
+    """Every instruction of every row, on model replies and on awkward texts."""
+    rows = [json.loads(line) for line in (data / "ifeval" / "input_data.jsonl").read_text().splitlines()][:count]
     replies: dict[int, str] = {}
     if model:
         domain = Domain("ifeval", None, None, max_new_tokens=192)  # type: ignore[arg-type]
@@ -162,9 +160,8 @@ def ifeval(data: Path, count: int, model: str | None, python: Path) -> Iterator[
         replies = dict(zip((row["key"] for row in rows), model_replies(model, domain, tasks), strict=True))
     cases = []
     for row in rows:
-        for place, constraints in enumerate(_translated(row)):
-            texts = [*([replies[row["key"]]] if replies else []), *TEXTS]
-            cases += [(row, place, constraints, text) for text in texts if constraints]
+        texts = [*([replies[row["key"]]] if replies else []), *TEXTS]
+        cases += [(row, place, text) for place in range(len(row["kwargs"])) for text in texts]
     asked = [
         {
             "kind": "ifeval",
@@ -173,12 +170,13 @@ def ifeval(data: Path, count: int, model: str | None, python: Path) -> Iterator[
             "kwargs": row["kwargs"][i],
             "prompt": row["prompt"],
         }
-        for row, i, _, text in cases
+        for row, i, text in cases
     ]
-    for (row, i, constraints, text), theirs in zip(cases, _ask(python, asked), strict=True):
+    for (row, i, text), theirs in zip(cases, _ask(python, asked), strict=True):
         if theirs["followed"] is not None:
-            ours = all(keeps(text, c) for c in constraints or ())
-            what = f"{row['instruction_id_list'][i]} {json.dumps(row['kwargs'][i])}"
+            name, given = row["instruction_id_list"][i], {k: v for k, v in row["kwargs"][i].items() if v is not None}
+            ours = bool(handle({"text": text, "instructions": [(name, given)]})["kept"][0])
+            what = f"{name} {json.dumps(given)}"
             yield Comparison(what, ours, bool(theirs["followed"]), repr(text[:70]))
 
 
@@ -195,10 +193,6 @@ TEXTS = (
     "Is it? Yes! Really... it is.",
     "",
 )
-
-
-def _translated(row: dict[str, Any]) -> list[list[dict[str, Any]] | None]:
-    return [translate(i, a) for i, a in zip(row["instruction_id_list"], row["kwargs"], strict=True)]
 
 
 def _ask(python: Path, cases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ class DomainConfig(Section):
     or the options of each, the easiest first; 1 for none. All levels are evaluated, in turn."""
     grader: str | None = None
     """Name of the grader (`exact`, `choice`, `number`, `math`, `code`, `constraints`,
-    `function_calls`, `ifeval`) or `path.py:function`; None
+    `function_calls`, `ifeval`, `grid`) or `path.py:function`; None
     for the source's own."""
     image: str | None = None
     """Sandbox image that the domain's programs run in: `python`, `python-scientific`, or one of `[sandbox.images]`;

@@ -1,6 +1,6 @@
 """Domains from a file of tasks: `file:PATH`, JSON lines, JSON or Parquet, each also gzipped.
 
-GSM8K, MATH, HumanEval and MBPP are recognised as they are published; other files say what their columns mean:
+GSM8K, MATH, HumanEval, MBPP, IFEval, BFCL and ARC are recognised as they are published; other files say what their columns mean:
 
     [[domains]]
     name = "shop"
@@ -21,13 +21,18 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from surefoot.config import DomainConfig
-from surefoot.domains.formats import Format, recognise
+from surefoot.domains.answers_file import with_answers
+from surefoot.domains.formats import Format
 from surefoot.domains.guessing import guess_rate
+from surefoot.domains.published import recognise
 from surefoot.domains.rows import Row, Rows, open_rows
 from surefoot.errors import ConfigError, DataError
 from surefoot.protocols import Domain
 from surefoot.rewards.graders import named_grader
 from surefoot.types import Split, Task, stable_seed
+
+NOT_COLUMNS = {"rows", "heldout", "heldout_file", "answers_file", "longest", "missing"}
+"""Options that say nothing of columns."""
 
 
 class FileOptions(BaseModel):
@@ -48,6 +53,10 @@ class FileOptions(BaseModel):
     rows: str | None = None
     heldout: float = Field(default=0.1, ge=0, lt=1)
     heldout_file: str | None = None
+    answers_file: str | None = None
+    """A second file with more columns for the rows of the same `id`. BFCL's is found by itself beside its questions."""
+    longest: int | None = Field(default=None, ge=1)
+    """Rows whose prompts have more characters are left out."""
     missing: Literal["error", "skip"] = "error"
     """What to do with a row that lacks its prompt or answer. A malformed line is always an error."""
 
@@ -82,23 +91,21 @@ def make_task(row: Row, layout: Format, domain: str, split: Split, index: int, p
         metadata["id"] = str(row[layout.id])
     if reference is not None:
         metadata["answer"] = reference
-    constraints = layout.constraints(row, place)
-    messages = layout.messages(row, place)
-    return Task(f"{domain}/{split}/{index}", domain, messages, checks, constraints, metadata)
+    return Task(f"{domain}/{split}/{index}", domain, layout.messages(row, place), checks, metadata=metadata)
 
 
 def build(config: DomainConfig) -> Domain:
     """The domain of `file:PATH`. Reads the whole file once, so that a bad row is reported now and not in mid-run."""
     options = _options(config)
     path = Path(config.source.partition(":")[2]).expanduser()
-    rows = open_rows(path, options.rows)
+    rows = _open(path, options)
     layout = _layout(config, options, rows, path)
     places: dict[Split, array[int]] = {"train": array("Q"), "heldout": array("Q")}
     files: dict[Split, Rows] = {"train": rows, "heldout": rows}
     for handle, task in _tasks(rows, layout, config, options):
         places[_split_of(task, 0.0 if options.heldout_file else options.heldout)].append(handle)
     if options.heldout_file:
-        files["heldout"] = open_rows(Path(options.heldout_file).expanduser(), options.rows)
+        files["heldout"] = _open(Path(options.heldout_file).expanduser(), options)
         places["heldout"].extend(handle for handle, _ in _tasks(files["heldout"], layout, config, options))
     source = FileSource(config.name, layout, files, places, str(path))
     domain = Domain(
@@ -111,11 +118,17 @@ def build(config: DomainConfig) -> Domain:
     return domain if layout.max_new_tokens is None else replace(domain, max_new_tokens=layout.max_new_tokens)
 
 
+def _open(path: Path, options: FileOptions) -> Rows:
+    return with_answers(open_rows(path, options.rows), path, options.answers_file)
+
+
 def _tasks(rows: Rows, layout: Format, config: DomainConfig, options: FileOptions) -> Iterator[tuple[int, Task]]:
     """All tasks of a file with the handles of their rows. Raises DataError at a bad row, unless those are skipped."""
     for handle, place, row in rows.scan():
         try:
-            yield handle, make_task(row, layout, config.name, "train", 0, place)
+            task = make_task(row, layout, config.name, "train", 0, place)
+            if options.longest is None or sum(len(m["content"]) for m in task.messages) <= options.longest:
+                yield handle, task
         except DataError:
             if options.missing == "error":
                 raise
@@ -127,10 +140,7 @@ def _layout(config: DomainConfig, options: FileOptions, rows: Rows, path: Path) 
         raise DataError("the file has no rows", where=str(path), fix="add at least one task")
     row, place = first
     known = recognise(row)
-    mapping = {
-        key: value for key, value in options.model_dump(exclude={"rows", "heldout", "heldout_file", "missing"}).items()
-        if value is not None
-    }  # fmt: skip
+    mapping = {key: value for key, value in options.model_dump(exclude=NOT_COLUMNS).items() if value is not None}
     if known is None and not (options.prompt and (options.answer or options.tests)):
         raise DataError(
             f"the meaning of its columns is not known: {', '.join(map(str, row))}",

@@ -1,4 +1,4 @@
-"""What the columns of a task file mean: public data sets as they are published, and mappings of the user's."""
+"""What the columns of a task file mean. Public data sets are in `published`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.domains.ifeval import constraints_of
 from surefoot.errors import DataError
 from surefoot.sandbox.inside import codec
 from surefoot.types import Message
@@ -80,10 +79,6 @@ class Format:
             checks["choices"] = column(row, self.choices)
         return checks
 
-    def constraints(self, row: Row, place: str) -> tuple[dict[str, Any], ...]:
-        """Instructions that the answer must keep; only formats of instructions have any."""
-        return ()
-
     def reference(self, row: Row, checks: Mapping[str, Any]) -> str | None:
         """The answer for worked examples, if the row has one."""
         if self.tests is None:
@@ -131,50 +126,6 @@ class Format:
         if row.get(GENERATED):
             checks["generated"] = _generated(row[GENERATED], place)
         return checks
-
-
-@dataclass(frozen=True)
-class InstructionFormat(Format):
-    """IFEval's rows: a prompt and the instructions in it, which are all that is checked."""
-
-    def checks(self, row: Row, place: str) -> dict[str, Any]:
-        return {"content": {}}
-
-    def constraints(self, row: Row, place: str) -> tuple[dict[str, Any], ...]:
-        return constraints_of(row["instruction_id_list"], row["kwargs"], place)
-
-    def reference(self, row: Row, checks: Mapping[str, Any]) -> None:
-        return None
-
-
-def recognise(row: Row) -> Format | None:
-    """The format of a public data set, by its columns, or of a file with the usual names; None for neither."""
-    keys = row.keys()
-    if {"prompt", "instruction_id_list", "kwargs"} <= keys:
-        return InstructionFormat("IFEval", "prompt", id="key", grader="constraints", max_new_tokens=512)
-    if {"prompt", "test", "entry_point"} <= keys:
-        solution = "canonical_solution" if "canonical_solution" in keys else None
-        name = next((k for k in ("task_id", "name") if k in keys), None)
-        return Format(
-            "HumanEval", "prompt", None, id=name, tests="test", entry_point="entry_point", solution=solution,
-            request=CODE_REQUEST, grader="code", max_new_tokens=384,
-        )  # fmt: skip
-    if {"text", "code", "test_list"} <= keys:
-        return Format(
-            "MBPP", "text", None, id="task_id", tests="test_list", setup="test_setup_code", solution="code",
-            grader="code", max_new_tokens=256,
-        )  # fmt: skip
-    if {"question", "answer"} <= keys and isinstance(row["answer"], str) and re.search(r"#### ", row["answer"]):
-        return Format("GSM8K", answer_regex=r"####\s*(.+)", grader="number", max_new_tokens=256)
-    if {"problem", "answer"} <= keys:
-        return Format(
-            "MATH", "problem", id="unique_id" if "unique_id" in keys else None, grader="math", max_new_tokens=512
-        )
-    prompt = next((k for k in (*PROMPTS, "messages") if k in keys), None)
-    answer = next((k for k in ANSWERS if k in keys), None)
-    if prompt is None or answer is None:
-        return None
-    return Format("question and answer", prompt, answer, id="id" if "id" in keys else None)
 
 
 def column(row: Row, name: str) -> Any:

@@ -42,7 +42,8 @@ def open_rows(path: Path, key: str | None = None) -> Rows:
     if kind == ".parquet":
         return ParquetRows(path, _unzipped(path) if zipped else None)
     if kind == ".json":
-        return ListedRows(path, _json_rows(path, _unzipped(path) if zipped else path.read_bytes(), key))
+        content = _unzipped(path) if zipped else path.read_bytes()
+        return LineRows(path, content) if _is_lines(content) else ListedRows(path, _json_rows(path, content, key))
     if kind in (".jsonl", ".ndjson"):
         return LineRows(path, _unzipped(path) if zipped else None)
     raise DataError(
@@ -133,6 +134,17 @@ def _object(line: bytes, place: str) -> Row:
     if not isinstance(row, dict):
         raise DataError(f"a line must be one JSON object, not {type(row).__name__}", where=place)
     return row
+
+
+def _is_lines(content: bytes) -> bool:
+    """Whether a file called .json has an object a line, as BFCL's have."""
+    first, _, rest = content.lstrip().partition(b"\n")
+    if not rest.lstrip().startswith(b"{"):
+        return False
+    try:
+        return isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _json_rows(path: Path, content: bytes, key: str | None) -> Sequence[Any]:

@@ -10,6 +10,7 @@ from surefoot.errors import ConfigError
 from surefoot.protocols import Grader
 from surefoot.rewards.extracting import ExtractingGrader
 from surefoot.rewards.function import JailedFunctionGrader
+from surefoot.rewards.grid import GridGrader
 from surefoot.rewards.maths import MathGrader
 from surefoot.rewards.text import ChoiceGrader, ExactGrader, NumberGrader
 
@@ -75,6 +76,10 @@ def _ifeval(extract: str | None) -> Grader:
     return IFEvalGrader(extract or "whole")
 
 
+def _grid(extract: str | None) -> Grader:
+    return GridGrader(extract or "whole")
+
+
 GRADERS: dict[str, Callable[[str | None], Grader]] = {
     "exact": _exact,
     "choice": _choice,
@@ -84,4 +89,5 @@ GRADERS: dict[str, Callable[[str | None], Grader]] = {
     "constraints": _constraints,
     "function_calls": _calls,
     "ifeval": _ifeval,
+    "grid": _grid,
 }
