@@ -1,6 +1,7 @@
 """Domains from a file of tasks: `file:PATH`, JSON lines, JSON or Parquet, each also gzipped.
 
-GSM8K, MATH, HumanEval, MBPP, IFEval, BFCL and ARC are recognised as they are published; other files say what their columns mean:
+GSM8K, MATH, HumanEval, MBPP, IFEval, BFCL, BBH and ARC are recognised as they are published; other files say what
+their columns mean:
 
     [[domains]]
     name = "shop"

@@ -43,7 +43,7 @@ class InstructionFormat(Format):
 
 @dataclass(frozen=True)
 class CallFormat(Format):
-    """BFCL's rows: a conversation, the functions that may be called, and (from the file of answers) the wanted calls."""
+    """BFCL's rows: a conversation, the functions that may be called, and (of the file of answers) wanted calls."""
 
     def messages(self, row: Row, place: str) -> tuple[Message, ...]:
         turns = row["question"]

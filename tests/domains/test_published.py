@@ -1,4 +1,4 @@
-"""Public data sets in the shape in which they are published, with rows that are made up; the real ones where at hand."""
+"""Public data sets in the shape in which they are published, made-up rows; the real ones where they are at hand."""
 
 from __future__ import annotations
 
