@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from surefoot.domains.audit.interval import clopper_pearson
 from surefoot.domains.audit.probes import ProbeKind
+from surefoot.rewards.interval import clopper_pearson
 
 LUCK = 0.2
 """By how much the best blind guess may beat the stated chance level: the sample is small."""
