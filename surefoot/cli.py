@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from surefoot import interrupt, review_cli, runs_cli, sandbox_cli, view_cli
+from surefoot import export_cli, interrupt, review_cli, runs_cli, sandbox_cli, view_cli
 from surefoot.config import DomainConfig
 from surefoot.errors import ConfigError, SurefootError
 
@@ -32,6 +32,7 @@ app.add_typer(domains_app, name="domains")
 app.add_typer(config_app, name="config")
 app.add_typer(runs_cli.app, name="runs")
 app.add_typer(sandbox_cli.app, name="sandbox")
+app.command()(export_cli.export)
 app.command()(review_cli.review)
 app.command()(view_cli.view)
 
