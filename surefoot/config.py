@@ -260,6 +260,9 @@ class IntegrityConfig(Section):
     actions: dict[str, Literal["ignore", "flag", "zero", "quarantine"]] = {}
     """Action by kind of finding (`many_answers`, `test_literals`, ...), where it is not to be the kind's own: `flag`
     counts and keeps it, `zero` takes the reward away, `quarantine` also takes the rollout out of training."""
+    phrases: dict[str, Literal["flag", "zero", "quarantine"]] = {}
+    """Phrases that reviewers rejected, and the action on an answer that has one; case and spacing do not matter.
+    `surefoot review RUN --rules rules.toml` writes them."""
 
 
 class RewardConfig(Section):

@@ -30,6 +30,7 @@ def review(
     renew: Annotated[bool, typer.Option("--renew", help="Make the queue anew; decisions stay.")] = False,
     summary: Annotated[bool, typer.Option("--summary", help="Only say what the decisions prove.")] = False,
     export: Annotated[Path | None, typer.Option(help="Write all decisions here (JSONL), and stop.")] = None,
+    rules: Annotated[Path | None, typer.Option(help="Write marked text of rejects as rules for a recipe.")] = None,
     cases: Annotated[Path | None, typer.Option(help="Write rejected texts as audit cases (JSONL), and stop.")] = None,
 ) -> None:
     """Look at rollouts in the browser: a random audit that bounds undetected cheating, and suspicious picks."""
@@ -39,9 +40,13 @@ def review(
     store = open_review(overview(run).path, audit=audit, picks=picks, twice=twice, seed=seed, renew=renew)
     if export is not None:
         _write(export, [json.dumps(decision) for decision in store.decisions()])
+    if rules is not None:
+        found = dict.fromkeys(" ".join(d["pattern"].split()) for d in store.decisions() if d["decision"] == "reject")
+        quoted = [f'{json.dumps(phrase)} = "flag"' for phrase in found if phrase]
+        _write(rules, ["[reward.integrity.phrases]", *quoted])
     if cases is not None:
         _write(cases, [json.dumps(case) for case in store.cases()])
-    if summary or export is not None or cases is not None:
+    if summary or any(path is not None for path in (export, rules, cases)):
         _print_summary(store)
         return
     try:

@@ -11,7 +11,7 @@ from surefoot.errors import ConfigError
 from surefoot.rewards.integrity.answers import in_answers
 from surefoot.rewards.integrity.code import in_code
 from surefoot.rewards.integrity.degeneration import in_text
-from surefoot.rewards.integrity.kinds import KINDS
+from surefoot.rewards.integrity.kinds import KINDS, finding
 from surefoot.types import Finding, Group, Rollout, Task, Verdict
 
 Family = Callable[[Task, Rollout, Verdict], Iterator[Finding]]
@@ -60,8 +60,16 @@ class Inspector:
         """The verdict with the findings of its rollout; an ungradable one is left as it is."""
         if verdict.grade == "ungradable":
             return verdict
-        found = (*verdict.findings, *inspect(task, rollout, verdict))
+        found = (*verdict.findings, *inspect(task, rollout, verdict), *self._phrases(rollout.text))
         return replace(verdict, findings=tuple(kept for f in found if (kept := self._decided(f)) is not None))
+
+    def _phrases(self, text: str) -> Iterator[Finding]:
+        """The recipe's phrases in a text; plain search, so that no text can make it slow."""
+        plain = " ".join(text.casefold().split()) if self.config.phrases else ""
+        for phrase, action in self.config.phrases.items():
+            wanted = " ".join(phrase.casefold().split())
+            if wanted and wanted in plain:
+                yield replace(finding("rejected_phrase", phrase), action=action)
 
     def _decided(self, found: Finding) -> Finding | None:
         action = self.config.actions.get(found.kind)

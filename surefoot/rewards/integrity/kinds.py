@@ -37,6 +37,7 @@ KINDS = {
     "language_switch": Kind("warning", "flag", "a script that neither the prompt nor the task has"),
     "filler": Kind("warning", "zero", "text that keeps the form and says nothing"),
     "lookalike": Kind("warning", "zero", "characters of another script in place of forbidden or expected ones"),
+    "rejected_phrase": Kind("warning", "flag", "a phrase that a reviewer rejected, from the recipe"),
     "reward_jump": Kind("warning", "flag", "the pass rate of a domain rose faster than learning explains"),
 }
 """By name. `visible_hidden_gap` and `breaks_grader` are found by graders, `reward_jump` over a run."""
