@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from surefoot.errors import RunError
 from surefoot.store.overview import is_held, overview
+from surefoot.web.comparing import domain_rows, recipe_differences
 from surefoot.web.following import Piece, read_from
 from surefoot.web.groups import read_group
 from surefoot.web.index import RolloutIndex
@@ -63,6 +64,16 @@ class Viewer:
         about = overview(run.path)
         title = f"{run.path.name}: overview"
         return self.pages.render(request, "overview.html", title=title, nav=self.nav(), run=run, about=about)
+
+    def compare(self, request: Request, last: int) -> HTMLResponse:
+        if len(self.runs) < 2:
+            raise RunError("there is one run here", fix="surefoot view RUN OTHER shows two")
+        paths = [run.path for run in self.runs]
+        return self.pages.render(
+            request, "compare.html", title="Compare", nav=self.nav(), last=last,
+            names=[path.name for path in paths], bases=[run.base for run in self.runs],
+            rows=domain_rows(paths, last), differences=recipe_differences(paths),
+        )  # fmt: skip
 
     def rollouts(self, request: Request, number: int) -> HTMLResponse:
         run, wanted = self.run(number), Wanted.of(request.query_params)
@@ -137,6 +148,10 @@ def make_app(runs: Sequence[Path], cache: Path | None = None) -> FastAPI:
     @app.get("/run/{number}")
     def _overview(request: Request, number: int) -> HTMLResponse:
         return viewer.overview(request, number)
+
+    @app.get("/compare")
+    def _compare(request: Request, last: int = 20) -> HTMLResponse:
+        return viewer.compare(request, max(1, last))
 
     @app.get("/run/{number}/rollouts")
     def _rollouts(request: Request, number: int) -> HTMLResponse:

@@ -17,6 +17,7 @@ from hostile_run import HOSTILE, write_step
 from surefoot.errors import RunError
 from surefoot.store.journal import Journal
 from surefoot.store.rollouts import forget_after
+from surefoot.web.comparing import newcombe
 from surefoot.web.following import read_from
 from surefoot.web.index import RolloutIndex
 from surefoot.web.search import Wanted, search
@@ -170,3 +171,16 @@ def test_what_is_not_there_is_said(client: TestClient, tmp_path: Path) -> None:
         assert answer.status_code == 404 and "Traceback" not in answer.text, address
     with pytest.raises(RunError):
         make_app([tmp_path / "none"])
+
+
+def test_two_runs_are_held_against_each_other(make_run: Make) -> None:
+    app = make_app([make_run("one"), make_run("two", steps=3, lr=1e-3)])
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        page = client.get("/compare").text
+        assert "learner.lr" in page and "0.001" in page and "no difference seen" in page
+        assert len(client.get("/run/1/data").json()["metrics"]["lines"]) == 3
+
+
+def test_interval_of_a_difference() -> None:
+    low, high = newcombe(48 / 80, 80, 56 / 70, 70)  # Newcombe 1998, table II, example (a), with the sign turned
+    assert (round(low, 4), round(high, 4)) == (0.0524, 0.3339)
