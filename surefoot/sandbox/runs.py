@@ -199,10 +199,11 @@ class Run:
         outcome, detail = outcome_of(ending, self.stop, self.limits, peak, common["stderr"])
         if outcome in ("ok", "failed") and (self.out.truncated or self.err.truncated):
             outcome, detail = "output_limit", f"more than {self.limits.output_kb} KiB of output"
+        flooded = outcome == "output_limit"  # how far it got before it was killed is chance: always told alike
         return Execution(
             outcome,
-            exit_code=ending.exit_code,
-            signal=ending.signal,
+            exit_code=None if flooded else ending.exit_code,
+            signal=signal.SIGKILL if flooded else ending.signal,
             cpu_seconds=max(ending.cpu_seconds, self._sampled_cpu if self.stop else 0.0),
             peak_memory_mb=peak,
             detail=detail,
