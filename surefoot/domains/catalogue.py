@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 
 from surefoot.config import DomainConfig
-from surefoot.domains import code, files, instructions, python_file, reasoning
+from surefoot.domains import code, files, instructions, long_context, python_file, reasoning
 from surefoot.domains.levels import LevelSource, MixedSource, at_levels
 from surefoot.domains.shots import PresentedSource, ShotSource
 from surefoot.errors import ConfigError
@@ -102,6 +102,7 @@ def available() -> list[tuple[str, str]]:
     """Every source that needs no file, with one line on it, sorted by name."""
     found = [(f"reasoning_gym:{name}", text) for name, text in reasoning.described()]
     found += [("code", "Python functions to write, all topics; hidden tests run in the sandbox"), *code.described()]
+    found += long_context.described()
     found.append(("instructions", "keep constraints on form, wording and length, checked by program"))
     found += [(point.name, f"installed by {point.dist.name if point.dist else point.value}") for point in _points()]
     return sorted(found)
@@ -117,6 +118,8 @@ def _builder(config: DomainConfig) -> Builder:
         return python_file.build
     if kind == "code":
         return code.build
+    if kind == "long":
+        return long_context.build
     if config.source == "instructions":
         return instructions.build
     for point in _points():
