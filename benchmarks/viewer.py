@@ -2,7 +2,7 @@
 
     python benchmarks/viewer.py [--quick]
 
-Times are those of whole pages, over HTTP, as a browser would wait for them. The last line is one JSON object.
+Times are those of whole pages, in-process, without a socket or a browser. The last line is one JSON object.
 """
 
 from __future__ import annotations
