@@ -79,7 +79,10 @@ def variables(random: Random, size: Size) -> Task:
 
 
 def document(random: Random, size: Size) -> Task:
-    """A report with planted facts on people; the question is on one of them, or on what several have in common."""
+    """A report with planted facts on people; the question is on one of them, or on how many share one (1 to `asked`).
+
+    The number is drawn, so that no constant answer is paid for.
+    """
     people = random.sample(OWNERS, min(len(OWNERS), size.asked + size.distractors))
     sort = random.choice(list(FACTS))
     says, question, values = FACTS[sort]
@@ -89,15 +92,15 @@ def document(random: Random, size: Size) -> Task:
     if size.asked == 1:
         asks, answer = f"{question.format(person=person)} Reply in one or two words.", facts[person]
     else:
-        shared = facts[person]
-        for other in people[1 : size.asked]:
+        shared, count = facts[person], random.randint(1, size.asked)
+        for other in people[1:count]:
             facts[other] = shared
-        for other in people[size.asked :]:
+        for other in people[count:]:
             facts[other] = random.choice([value for value in values if value != shared])
         lines = [says.format(person=name, value=value) for name, value in facts.items()]
         same = says.format(person="it", value=shared).removeprefix("it ").rstrip(".")
         asks = f"Of how many people is it said that each {same}? Reply with the number only."
-        answer = str(size.asked)
+        answer = str(count)
     return task(f"{_hidden(random, lines, size.words)}\n\n{asks}", answer=answer)
 
 

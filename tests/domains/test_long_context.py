@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import cast
 
 import pytest
@@ -61,6 +62,12 @@ def test_documents_answer_questions_on_one_and_on_several_people() -> None:
     for task in tasks(made("document", words=300, asked=3, distractors=8)):
         said = re.search(r"that each (.*)\?", text_of(task))
         assert said and str(text_of(task).partition("\n\n")[0].count(f" {said.group(1)}.")) == task.checks["answer"]
+
+
+@pytest.mark.parametrize(("kind", "asked"), [("needle", 3), ("variables", 3), ("document", 1), ("document", 4)])
+def test_no_constant_answer_is_right_often(kind: str, asked: int) -> None:
+    answers = Counter(task.checks["answer"] for task in tasks(made(kind, words=200, asked=asked, distractors=8), 80))
+    assert max(answers.values()) <= 40
 
 
 def _person(task: Task) -> str:
