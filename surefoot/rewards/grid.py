@@ -14,7 +14,8 @@ from surefoot.types import Rollout, Task, Verdict
 Grid = list[list[int]]
 LONGEST = 20_000
 """Characters of an answer; a longer one is not read."""
-_ROW = re.compile(r"[\[\s]*\d(?:[\s,]*\d)*[\]\s]*,?\s*")
+_ROW = re.compile(r"[\[\s]*\d(?:[\s,]*\d)*[\]\s]*(?:,\s*)?")
+"""No two parts can take the same characters: a line of 16,000 spaces must not take seconds."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,11 @@ def read_grids(text: str) -> list[Grid]:
     grids: list[Grid] = []
     inside = False
     for line in text.splitlines() if len(text) <= LONGEST else ():
-        if _ROW.fullmatch(line):
-            if not inside:
+        before, inside = inside, _ROW.fullmatch(line) is not None
+        if inside:
+            if not before:
                 grids.append([])
             grids[-1].append([int(digit) for digit in re.findall("[0-9]", line)])
-        inside = bool(_ROW.fullmatch(line))
     return grids
 
 

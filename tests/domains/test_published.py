@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from surefoot.evaluate.suite import load_suite
 from surefoot.protocols import Domain
 from surefoot.rewards.constraints import ConstraintGrader
 from surefoot.rewards.function_calls import FunctionCallGrader
-from surefoot.rewards.grid import GridGrader
+from surefoot.rewards.grid import GridGrader, read_grids
 from surefoot.rewards.ifeval_grader import IFEvalGrader
 from surefoot.rewards.text import ChoiceGrader, ExactGrader, NumberGrader
 
@@ -108,6 +109,14 @@ def test_ifeval_takes_every_instruction(tmp_path: Path, sandbox: Any) -> None:
     for wrong in ({"instruction_id_list": ["no:such"], "kwargs": [{}]}, {"kwargs": [{}]}):
         with pytest.raises(DataError, match=r"no:such|one length"):
             domain(lines(tmp_path / "b.jsonl", row | wrong))
+
+
+def test_a_grid_is_read_in_linear_time() -> None:
+    hostile = "1" + " " * 19_000 + "x"  # took three seconds once; a regular expression holds up every thread
+    began = time.process_time()
+    assert read_grids(hostile) == []
+    assert time.process_time() - began < 0.5
+    assert read_grids("1, 2,\n[3 4],  \n,\n5") == [[[1, 2], [3, 4]], [[5]]]
 
 
 def test_arc_asks_for_every_output(tmp_path: Path) -> None:
