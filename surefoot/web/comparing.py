@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surefoot.evaluate.intervals import wilson
 from surefoot.store.journal import read_lines
 from surefoot.web.lines import compact
 
@@ -48,16 +49,9 @@ def domain_rows(runs: Sequence[Path], last: int) -> list[Row]:
 
 def newcombe(p: float, n: int, q: float, m: int) -> tuple[float, float]:
     """95% interval of q - p from Wilson's intervals of both (Newcombe 1998, method 10)."""
-    (a, b), (c, d) = wilson(p, n), wilson(q, m)
-    low = q - p - math.hypot(q - c, b - p)
-    return low, q - p + math.hypot(d - q, p - a)
-
-
-def wilson(p: float, n: int) -> tuple[float, float]:
-    """95% interval of a share p of n (Wilson 1927)."""
-    middle, scale = p + Z * Z / (2 * n), 1 + Z * Z / n
-    half = Z * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
-    return (middle - half) / scale, (middle + half) / scale
+    lows, highs = wilson([p, q], [n, m], Z)
+    low = q - p - math.hypot(q - lows[1], highs[0] - p)
+    return low, q - p + math.hypot(highs[1] - q, p - lows[0])
 
 
 def _row(name: str, first: tuple[float, int], second: tuple[float, int]) -> Row:
