@@ -21,7 +21,7 @@ from fastapi.testclient import TestClient
 
 from surefoot.config import DomainConfig, Recipe
 from surefoot.recipe import to_toml
-from surefoot.store.rollouts import SCHEMA
+from surefoot.store.rollouts import SCHEMA, rollout_file
 from surefoot.types import Execution, dump
 from surefoot.web.viewer import make_app
 
@@ -67,7 +67,7 @@ def write(folder: Path, steps: int) -> None:
                     }
                 )  # fmt: skip
         table = pa.Table.from_pylist(rows, schema=SCHEMA)
-        pq.write_table(table, folder / f"step-{step:06d}.parquet", compression="zstd")
+        pq.write_table(table, rollout_file(folder, step), compression="zstd")
 
 
 def main() -> None:

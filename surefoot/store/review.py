@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from surefoot.errors import DataError, RunError
 from surefoot.rewards.review import Bound, Candidate, Judged, Pick, bounds, cohen_kappa, double_judged, queue
+from surefoot.store.rollouts import read_rows, rollout_file
 from surefoot.types import stable_seed
 
 DECISIONS = ("accept", "reject", "unsure")
@@ -167,18 +168,12 @@ class ReviewStore:
     def rollout(self, key: tuple[int, str, int]) -> dict[str, Any]:
         """All that is shown of one rollout, its JSON columns read. Raises RunError if the run has it no longer."""
         step, task_id, sample = key
-        path = self.run / "rollouts" / f"step-{step:06d}.parquet"
-        try:
-            rows = pq.read_table(
-                path, columns=SHOWN, filters=[("task_id", "=", task_id), ("sample", "=", sample)]
-            ).to_pylist()
-        except (OSError, ValueError) as failed:
-            raise RunError(f"the rollouts cannot be read: {failed}", where=str(path)) from failed
+        folder = self.run / "rollouts"
+        rows = read_rows(folder, step, SHOWN, task_id=task_id, sample=sample)
         if not rows:
-            raise RunError(f"there is no sample {sample} of {task_id!r} any more", where=str(path))
-        row: dict[str, Any] = rows[0]
-        parsed = ("messages", "checks", "findings", "executions", "dimensions")
-        return {name: json.loads(value) if name in parsed else value for name, value in row.items()}
+            where = str(rollout_file(folder, step))
+            raise RunError(f"there is no sample {sample} of {task_id!r} any more", where=where)
+        return rows[0]
 
 
 def open_review(

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from surefoot.errors import RunError
 from surefoot.store import atomic
 from surefoot.types import Group, Reward, Rollout, Task, Verdict
 
@@ -39,7 +40,9 @@ SCHEMA = pa.schema(
         ("dimensions", pa.string()),
     ]
 )
-"""Columns; `messages`, `checks`, `findings`, `executions` and `dimensions` are JSON."""
+"""Columns of a file."""
+JSON_COLUMNS = frozenset({"messages", "checks", "findings", "executions", "dimensions"})
+"""Columns that hold JSON."""
 
 
 def write_rollouts(directory: Path, step: int, groups: Sequence[Group]) -> Path:
@@ -51,9 +54,32 @@ def write_rollouts(directory: Path, step: int, groups: Sequence[Group]) -> Path:
     ]
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), sink, compression="zstd")
-    path = directory / f"step-{step:06d}.parquet"
+    path = rollout_file(directory, step)
     atomic.write_bytes(path, sink.getvalue().to_pybytes())
     return path
+
+
+def rollout_file(directory: Path, step: int) -> Path:
+    """Where the rollouts of a step are."""
+    return directory / f"step-{step:06d}.parquet"
+
+
+def read_rows(directory: Path, step: int, columns: Sequence[str] | None = None, **wanted: Any) -> list[dict[str, Any]]:
+    """The rollouts of a step whose columns have the wanted values, their JSON read.
+
+    Args:
+        columns: Those that are read; None for all.
+
+    Raises:
+        RunError: There is no such file, or it is damaged.
+    """
+    path = rollout_file(directory, step)
+    filters = [(name, "=", value) for name, value in wanted.items()] or None
+    try:
+        rows = pq.read_table(path, columns=None if columns is None else list(columns), filters=filters).to_pylist()
+    except (OSError, ValueError) as broken:
+        raise RunError(f"the rollouts of step {step} cannot be read", where=str(path)) from broken
+    return [{n: json.loads(value) if n in JSON_COLUMNS else value for n, value in row.items()} for row in rows]
 
 
 def forget_after(directory: Path, step: int) -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from surefoot.errors import RunError, SurefootError
 from surefoot.store.overview import store_of
-from surefoot.types import Reward
-from surefoot.web.index import file_of
+from surefoot.store.rollouts import read_rows, rollout_file
+from surefoot.types import Group, Reward, Task
+
+if TYPE_CHECKING:
+    from surefoot.learner.losses import Estimator
 
 SHADES = (0.9, 0.5, 0.2, 0.05, 0.01)
 """Probabilities that part the six shades of a token, from sure (0) to surprising (5)."""
@@ -64,43 +64,43 @@ class GroupView:
 
 def read_group(run: Path, step: int, task_id: str, everything: bool = False) -> GroupView:
     """Read a group from the store. Raises RunError if there is none."""
-    path = run / "rollouts" / file_of(step)
-    try:
-        rows = pq.read_table(path, filters=[("task_id", "=", task_id)]).to_pylist()
-    except (OSError, ValueError) as broken:
-        raise RunError(f"the rollouts of step {step} cannot be read", where=str(path)) from broken
+    folder = run / "rollouts"
+    rows = read_rows(folder, step, task_id=task_id)
     if not rows:
-        raise RunError(f"step {step} has no task {task_id!r}", where=str(path))
-    for row in rows:
-        for name in ("messages", "checks", "findings", "executions", "dimensions"):
-            row[name] = json.loads(row[name])
+        raise RunError(f"step {step} has no task {task_id!r}", where=str(rollout_file(folder, step)))
     rows.sort(key=lambda row: row["sample"])
-    advantages = advantages_of(run, rows)
+    advantages: Sequence[float | None] = advantages_of(run, step, task_id) or [None] * len(rows)
     decode = _decoder(run)
     samples = [_sample(row, advantage, decode, everything) for row, advantage in zip(rows, advantages, strict=True)]
     return GroupView(step, task_id, rows[0]["domain"], rows[0]["messages"], samples)
 
 
-def advantages_of(run: Path, rows: Sequence[dict[str, Any]]) -> list[float | None]:
-    """As the learner computes them by the run's recipe; None where the recipe can no longer be read."""
-    estimator = _estimator(run / "config.toml", rows[0]["domain"])
-    if estimator is None:
-        return [None] * len(rows)
-    from surefoot.learner.advantages import group_advantages
+def advantages_of(run: Path, step: int, task_id: str) -> list[float] | None:
+    """As the learner computes them by the run's recipe, some on a scale of all groups of the step; None where the
+    recipe can no longer be read."""
+    from surefoot.learner.advantages import step_advantages
 
-    return list(group_advantages([Reward(row["reward"], row["valid"]) for row in rows], estimator))
+    rewards: dict[tuple[str, str], list[Reward]] = {}
+    columns = ("task_id", "domain", "sample", "reward", "valid")
+    for row in sorted(read_rows(run / "rollouts", step, columns), key=lambda row: row["sample"]):
+        rewards.setdefault((row["task_id"], row["domain"]), []).append(Reward(row["reward"], row["valid"]))
+    groups = [Group(Task(task, domain, ()), (), (), tuple(found)) for (task, domain), found in rewards.items()]
+    try:
+        estimators = _estimators(run / "config.toml", groups)
+    except SurefootError:
+        return None
+    worth = step_advantages(groups, estimators)
+    return next(found for group, found in zip(groups, worth, strict=True) if group.task.id == task_id)
 
 
-def _estimator(config: Path, domain: str) -> Any:
+def _estimators(config: Path, groups: Sequence[Group]) -> list[Estimator]:
     from surefoot.learner.losses import find_loss
     from surefoot.recipe import load_recipe
 
-    try:
-        recipe = load_recipe(config)
-        own = next((d.learner.loss for d in recipe.domains if d.name == domain), None)
-        return find_loss(own or recipe.learner.loss).traits.advantage or recipe.learner.advantage
-    except SurefootError:
-        return None
+    recipe = load_recipe(config)
+    own = {domain.name: domain.learner.loss for domain in recipe.domains}
+    losses = [find_loss(own.get(group.task.domain) or recipe.learner.loss) for group in groups]
+    return [loss.traits.advantage or recipe.learner.advantage for loss in losses]
 
 
 def _sample(row: dict[str, Any], advantage: float | None, decode: Any, everything: bool) -> Sample:

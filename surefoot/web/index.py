@@ -15,6 +15,8 @@ from typing import Any
 
 import duckdb
 
+from surefoot.store.rollouts import rollout_file
+
 VERSION = 1
 """Part of the index file's name: another layout is another file."""
 BATCH = 256
@@ -84,7 +86,7 @@ class RolloutIndex:
         """How far it is."""
         count = self.rows("SELECT count(*) AS n FROM rollouts")[0]["n"]
         files = self.rows("SELECT step, problem FROM files ORDER BY step")
-        broken = tuple(f"{file_of(f['step'])}: {f['problem']}" for f in files if f["problem"])
+        broken = tuple(f"{self._file(f['step']).name}: {f['problem']}" for f in files if f["problem"])
         return IndexState(count, len(files), self._waiting, broken)
 
     def update(self) -> None:
@@ -116,12 +118,12 @@ class RolloutIndex:
             if len(steps) > 1:  # find the one that is damaged
                 for step in steps:
                     self._read((step,), stamps)
-            elif (self.folder / file_of(steps[0])).exists():
+            elif self._file(steps[0]).exists():
                 problem = str(broken).splitlines()[0]
                 self._connection.execute("INSERT INTO files VALUES (?, ?, ?)", [steps[0], stamps[steps[0]], problem])
 
     def _take(self, steps: tuple[int, ...], stamps: dict[int, str]) -> None:
-        paths = [str(self.folder / file_of(step)) for step in steps]
+        paths = [str(self._file(step)) for step in steps]
         with self._connection.cursor() as cursor:
             cursor.begin()
             try:
@@ -132,15 +134,13 @@ class RolloutIndex:
                 raise
             cursor.commit()
 
+    def _file(self, step: int) -> Path:
+        return rollout_file(self.folder, step)
+
     def _follow(self) -> None:
         while not self._stop.is_set():
             self.update()
             self._stop.wait(LOOK_SECONDS)
-
-
-def file_of(step: int) -> str:
-    """Name of the file with the rollouts of a step."""
-    return f"step-{step:06d}.parquet"
 
 
 def _files(folder: Path) -> Iterator[tuple[int, str]]:

@@ -19,6 +19,7 @@ from surefoot.store.journal import Journal
 from surefoot.store.rollouts import forget_after
 from surefoot.web.comparing import newcombe
 from surefoot.web.following import read_from
+from surefoot.web.groups import advantages_of
 from surefoot.web.index import RolloutIndex
 from surefoot.web.search import Wanted, search
 from surefoot.web.viewer import make_app
@@ -150,6 +151,15 @@ def test_a_group_shows_advantages_tokens_and_evidence(client: TestClient) -> Non
     assert "log-prob -5.000, probability 0.67%" in page
     assert "timeout" in page and "many_answers" in page and "Checks: 0 of 1 passed" in page
     assert "task=code%2Ftrain%2F2" in page and "task=code%2Ftrain%2F3" in page  # neighbours
+
+
+def test_advantages_are_those_of_the_learner_on_the_scale_of_the_step(make_run: Make) -> None:
+    run = make_run("wide")
+    config = run / "config.toml"
+    assert 'advantage = "group_std"' in config.read_text()
+    config.write_text(config.read_text().replace('advantage = "group_std"', 'advantage = "batch_std"'))
+    # both groups have rewards 1 and 0: deviation sqrt(4 * 0.25 / 3) over the step
+    assert advantages_of(run, 2, "sums/train/2") == pytest.approx([0.5 / (3**-0.5 + 1e-4), -0.5 / (3**-0.5 + 1e-4)])
 
 
 def test_data_for_the_charts(client: TestClient) -> None:
