@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import multiprocessing
 import os
 import random
@@ -36,6 +35,7 @@ from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a waiting thread that spins keeps others from working
 import torch
+from scaling import slope, status
 from transformers import AutoModelForCausalLM, LlamaConfig
 
 from surefoot.config import LearnerConfig
@@ -199,7 +199,7 @@ def _child(answer: Connection, case: Case, length: int, threads: int, limit_gb: 
     make, args, options = case
     step = make(*args, **options)
     step(WARM_UP)
-    before = _status("VmRSS")
+    before = status("VmRSS") / 1024
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
     began = time.perf_counter()
     try:
@@ -209,24 +209,8 @@ def _child(answer: Connection, case: Case, length: int, threads: int, limit_gb: 
             raise
         answer.send(None)
         return
-    seconds, peak = time.perf_counter() - began, _status("VmHWM")
+    seconds, peak = time.perf_counter() - began, status("VmHWM") / 1024
     answer.send(Measured(seconds, peak, peak - before))
-
-
-def _status(key: str) -> float:
-    """A line of /proc/self/status, MiB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(key))
-
-
-def exponent(points: Sequence[tuple[int, float]]) -> float:
-    """Slope of log(value) over log(length)."""
-    if len(points) < 2:
-        return math.nan
-    xs, ys = [math.log(x) for x, _ in points], [math.log(y) for _, y in points]
-    middle, level = sum(xs) / len(xs), sum(ys) / len(ys)
-    rise = sum((x - middle) * (y - level) for x, y in zip(xs, ys, strict=True))
-    return rise / sum((x - middle) ** 2 for x in xs)
 
 
 def climb(name: str, case: Callable[[int], Case], lengths: Sequence[int], o: argparse.Namespace) -> dict[int, Measured]:
@@ -289,10 +273,11 @@ def main() -> None:
     summary: dict[str, Any] = {}
     for name, found in results.items():
         prefix = "" if name == "surefoot" else f"{name}_"
-        memory = exponent([(n, one.grown_mb) for n, one in found.items()])
-        taken = exponent([(n, one.seconds) for n, one in found.items()])
-        summary[f"{prefix}memory_exponent"] = None if math.isnan(memory) else round(memory, 2)
-        summary[f"{prefix}time_exponent"] = None if math.isnan(taken) else round(taken, 2)
+        several = len(found) > 1
+        summary[f"{prefix}memory_exponent"] = (
+            slope(list(found), [m.grown_mb for m in found.values()]) if several else None
+        )
+        summary[f"{prefix}time_exponent"] = slope(list(found), [m.seconds for m in found.values()]) if several else None
         summary[f"{prefix}longest_tokens"] = max(found, default=0)
     summary |= {
         "shared_prefix_speedup": None if speedup is None else round(speedup, 2),

@@ -105,7 +105,7 @@ def measure(
             began = time.perf_counter()
             run()
             seconds[index] = min(seconds[index], time.perf_counter() - began)
-            peaks[index] = max(peaks[index], (_status("VmHWM") - held) / 1024)
+            peaks[index] = max(peaks[index], (status("VmHWM") - held) / 1024)
     return seconds, peaks
 
 
@@ -188,10 +188,11 @@ def _settle() -> int:
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
-    return _status("VmRSS")
+    return status("VmRSS")
 
 
-def _status(name: str) -> int:
+def status(name: str) -> int:
+    """A line of /proc/self/status, KiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
