@@ -73,7 +73,7 @@ class CheckpointStore:
         aside go as well.
         """
         sound = {step_of(path): path for path in self.paths() if not _plainly_broken(path)}
-        kept = self.retention.kept({step: _score(path) for step, path in sound.items()})
+        kept = self.retention.kept({step: score_of(path) for step, path in sound.items()})
         if not kept:
             return []
         gone = [path for path in self.paths() if step_of(path) not in kept]
@@ -161,7 +161,8 @@ def _plainly_broken(path: Path) -> bool:
     return not all((path / name).is_file() for name in ("checksums.json", "state.json", "optimizer.safetensors"))
 
 
-def _score(path: Path) -> float | None:
+def score_of(path: Path) -> float | None:
+    """The score that a checkpoint was saved with; None if it has none."""
     try:
         score = json.loads((path / "state.json").read_text()).get("score")
     except (OSError, ValueError, AttributeError):

@@ -105,14 +105,19 @@ def verify(path: Path) -> Iterator[Finding]:
             yield Finding(name, f"{torn} lines at the end are torn" if torn else "")
 
 
+def sound_checkpoints(path: Path) -> Iterator[Path]:
+    """The undamaged checkpoints of a run, the newest first. Raises RunError if there is no run."""
+    _recipe(path)
+    return (checkpoint for checkpoint in reversed(store_of(path).paths()) if damage(checkpoint) is None)
+
+
 def newest_state(path: Path) -> dict[str, Any]:
     """The state in the newest sound checkpoint of a run. Raises RunError if there is none."""
-    _recipe(path)
-    for checkpoint in reversed(store_of(path).paths()):
-        if damage(checkpoint) is None:
-            state: dict[str, Any] = json.loads((checkpoint / "state.json").read_text())
-            return state
-    raise RunError("nothing was checkpointed yet", where=str(path), fix="wait for the first checkpoint")
+    newest = next(sound_checkpoints(path), None)
+    if newest is None:
+        raise RunError("nothing was checkpointed yet", where=str(path), fix="wait for the first checkpoint")
+    state: dict[str, Any] = json.loads((newest / "state.json").read_text())
+    return state
 
 
 def store_of(path: Path, keep: int = 1, keep_every: int = 0) -> CheckpointStore:

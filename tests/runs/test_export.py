@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from surefoot import api
 from surefoot.cli import app
 from surefoot.config import Recipe
+from surefoot.errors import RunError
 
 RECIPE = {
     "model": "tiny",
@@ -45,6 +46,12 @@ def test_transformers_loads_it_and_it_says_what_the_checkpoint_says(run, tmp_pat
             assert torch.equal(tensor, saved[name])
     card = (tmp_path / "model" / "README.md").read_text()
     assert "| code | instructions |" in card and "## Held-out tasks" in card and "pass@1" in card
+
+
+def test_the_best_needs_scores(run, tmp_path):
+    said = CliRunner().invoke(app, ["export", str(run), "--to", str(tmp_path / "model"), "--best"])
+    assert isinstance(said.exception, RunError) and "keep_best" in said.exception.fix
+    assert not (tmp_path / "model").exists()
 
 
 def test_what_is_there_is_not_overwritten(run, tmp_path):
