@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel
 
 from surefoot.errors import SurefootError
 from surefoot.store.review import Item, ReviewStore
-from surefoot.web.pages import new_app
+from surefoot.web.pages import HERE, new_app
 
 NAV = [("Review", "/"), ("What it proves", "/summary")]
 SHOWN = 50_000
@@ -29,8 +29,8 @@ class Decision(BaseModel):
 
 def make_app(store: ReviewStore, reviewer: str) -> FastAPI:
     """The application in which `reviewer` judges a run. Nobody's decisions but their own are ever shown."""
-    app, pages = new_app(Path(__file__).parent / "review_templates")
-    app.mount("/review-static", _static(), name="review-static")
+    app, pages = new_app(HERE / "review_templates")
+    app.mount("/review-static", StaticFiles(directory=HERE / "review_static"), name="review-static")
 
     @app.get("/")
     def current(request: Request, at: int | None = None) -> HTMLResponse:
@@ -84,9 +84,3 @@ def _last(mine: list[dict[str, Any]], items: list[Item]) -> int | None:
     places = {item.key: item.position for item in items}
     keys = [(d["step"], d["task_id"], d["sample"]) for d in mine]
     return next((places[key] for key in reversed(keys) if key in places), None)
-
-
-def _static() -> Any:
-    from fastapi.staticfiles import StaticFiles
-
-    return StaticFiles(directory=Path(__file__).parent / "review_static")
