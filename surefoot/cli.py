@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from surefoot import export_cli, interrupt, review_cli, runs_cli, sandbox_cli, view_cli
+from surefoot import data_cli, export_cli, interrupt, review_cli, runs_cli, sandbox_cli, view_cli
 from surefoot.config import DomainConfig
 from surefoot.errors import ConfigError, SurefootError
 
@@ -31,6 +31,7 @@ config_app = typer.Typer(help="Explain and check recipes.", no_args_is_help=True
 app.add_typer(domains_app, name="domains")
 app.add_typer(config_app, name="config")
 app.add_typer(runs_cli.app, name="runs")
+app.add_typer(data_cli.app, name="data")
 app.add_typer(sandbox_cli.app, name="sandbox")
 app.command()(export_cli.export)
 app.command()(review_cli.review)

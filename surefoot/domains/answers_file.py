@@ -36,8 +36,7 @@ def with_answers(rows: Rows, path: Path, answers_file: str | None) -> Rows:
     if answers_file is not None:
         found: Path | None = Path(answers_file).expanduser()
     else:
-        beside = (path.with_name(f"{path.stem}.answers{path.suffix}"), path.parent / "possible_answer" / path.name)
-        found = next((p for p in beside if p.is_file()), None)
+        found = answers_beside(path)
     if found is None:
         return rows
     answers: dict[str, Row] = {}
@@ -48,3 +47,9 @@ def with_answers(rows: Rows, path: Path, answers_file: str | None) -> Rows:
             raise DataError(f"two rows of answers have the id {row['id']!r}", where=place)
         answers[str(row["id"])] = row
     return AnsweredRows(rows, answers)
+
+
+def answers_beside(path: Path) -> Path | None:
+    """The file of answers that lies where BFCL's does, if there is one."""
+    beside = (path.with_name(f"{path.stem}.answers{path.suffix}"), path.parent / "possible_answer" / path.name)
+    return next((p for p in beside if p.is_file()), None)

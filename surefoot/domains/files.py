@@ -17,7 +17,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -87,7 +87,7 @@ def make_task(row: Row, layout: Format, domain: str, split: Split, index: int, p
     """The task of one row. Raises DataError if it has no prompt, or nothing to check an answer by."""
     checks = layout.checks(row, place)
     reference = layout.reference(row, checks)
-    metadata: dict[str, Any] = {name: row[name] for name in layout.keep if name in row}
+    metadata = layout.metadata(row)
     if layout.id is not None and row.get(layout.id) is not None:
         metadata["id"] = str(row[layout.id])
     if reference is not None:

@@ -79,6 +79,10 @@ class Format:
             checks["choices"] = column(row, self.choices)
         return checks
 
+    def metadata(self, row: Row) -> dict[str, Any]:
+        """What is logged with the task."""
+        return {name: row[name] for name in self.keep if name in row}
+
     def reference(self, row: Row, checks: Mapping[str, Any]) -> str | None:
         """The answer for worked examples, if the row has one."""
         if self.tests is None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from surefoot.domains.formats import ANSWERS, CODE_REQUEST, PROMPTS, Format, Row
+from surefoot.domains.program_tests import ProgramFormat
+from surefoot.domains.written import ChatFormat, TaskFormat
 from surefoot.errors import DataError
 from surefoot.rewards.grid import written
 from surefoot.rewards.ifeval import KINDS
@@ -123,12 +125,21 @@ class BenchFormat(Format):
 def recognise(row: Row) -> Format | None:
     """The format of a public data set, by its columns, or of a file with the usual names; None for neither."""
     keys = row.keys()
+    if {"messages", "checks", "grader"} <= keys:
+        return TaskFormat(
+            "surefoot", "messages", id="id", grader=str(row["grader"]), extract=row.get("extract"),
+            max_new_tokens=row.get("max_new_tokens"),
+        )  # fmt: skip
     if {"prompt", "instruction_id_list", "kwargs"} <= keys:
         return InstructionFormat("IFEval", "prompt", id="key", grader="ifeval", max_new_tokens=512)
     if {"question", "function"} <= keys and isinstance(row["function"], list):
         return CallFormat("BFCL", id="id", grader="function_calls", max_new_tokens=192)
     if {"train", "test"} <= keys and isinstance(row["train"], list):
         return GridFormat("ARC", "test", id="id", grader="grid", max_new_tokens=1024)
+    if {"question", "input_output"} <= keys:
+        return ProgramFormat("APPS", id="problem_id", solution="solutions", grader="code", max_new_tokens=1024)
+    if {"question_content", "public_test_cases"} <= keys:
+        return ProgramFormat("LiveCodeBench", "question_content", id="question_id", grader="code", max_new_tokens=1024)
     if {"prompt", "test", "entry_point"} <= keys:
         solution = "canonical_solution" if "canonical_solution" in keys else None
         name = next((k for k in ("task_id", "name") if k in keys), None)
@@ -149,6 +160,10 @@ def recognise(row: Row) -> Format | None:
         )
     if keys == {"input", "target"} and isinstance(row["target"], str):
         return BenchFormat("BBH", "input", "target", grader=_kind(row["target"]), extract="last_line")
+    if {"prompt", "answer"} <= keys and {"info", "task"} & keys:
+        return Format("verifiers", "prompt", keep=("info", "task"))
+    if "answer" not in keys and ("messages" in keys or "conversations" in keys):
+        return ChatFormat("chat", "messages" if "messages" in keys else "conversations", max_new_tokens=256)
     prompt = next((k for k in (*PROMPTS, "messages") if k in keys), None)
     answer = next((k for k in ANSWERS if k in keys), None)
     if prompt is None or answer is None:

@@ -43,7 +43,7 @@ def open_rows(path: Path, key: str | None = None) -> Rows:
         return ParquetRows(path, _unzipped(path) if zipped else None)
     if kind == ".json":
         content = _unzipped(path) if zipped else path.read_bytes()
-        return LineRows(path, content) if _is_lines(content) else ListedRows(path, _json_rows(path, content, key))
+        return LineRows(path, content) if is_lines(content) else ListedRows(path, json_rows(path, content, key))
     if kind in (".jsonl", ".ndjson"):
         return LineRows(path, _unzipped(path) if zipped else None)
     raise DataError(
@@ -64,13 +64,13 @@ class LineRows:
             for number, line in enumerate(stream, 1):
                 if line.strip():
                     place = f"{self.path}:{number}"
-                    yield handle, place, _object(line, place)
+                    yield handle, place, object_of(line, place)
                 handle += len(line)
 
     def load(self, handle: int) -> Row:
         with self._open() as stream:
             stream.seek(handle)
-            return _object(stream.readline(), str(self.path))
+            return object_of(stream.readline(), str(self.path))
 
     def _open(self) -> BinaryIO:
         return self.path.open("rb") if self.content is None else io.BytesIO(self.content)
@@ -124,7 +124,8 @@ class ParquetRows:
         return self._held[1][handle - self._starts[group]]
 
 
-def _object(line: bytes, place: str) -> Row:
+def object_of(line: bytes, place: str) -> Row:
+    """The JSON object on a line. Raises DataError if it is none."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -136,7 +137,7 @@ def _object(line: bytes, place: str) -> Row:
     return row
 
 
-def _is_lines(content: bytes) -> bool:
+def is_lines(content: bytes) -> bool:
     """Whether a file called .json has an object a line, as BFCL's have."""
     first, _, rest = content.lstrip().partition(b"\n")
     if not rest.lstrip().startswith(b"{"):
@@ -147,7 +148,8 @@ def _is_lines(content: bytes) -> bool:
         return False
 
 
-def _json_rows(path: Path, content: bytes, key: str | None) -> Sequence[Any]:
+def json_rows(path: Path, content: bytes, key: str | None) -> Sequence[Any]:
+    """The rows in a JSON file. Raises DataError if it is malformed or it is not clear where they are."""
     try:
         data = json.loads(content)
     except (ValueError, RecursionError) as error:
