@@ -19,6 +19,7 @@ from surefoot.protocols import Domain, Grader, TaskSource
 from surefoot.rewards.cards import DomainCard, RebasedGrader, read_card
 from surefoot.rewards.code import CodeGrader
 from surefoot.rewards.graders import named_grader
+from surefoot.rewards.project import PytestGrader
 
 Builder = Callable[[DomainConfig], Domain]
 """What a source is: it makes the domain that `config` names, and heeds `config.options` and `config.extract`. If
@@ -77,7 +78,7 @@ def _presented(source: TaskSource, config: DomainConfig, how: str) -> TaskSource
 
 def _in_image(grader: Grader, config: DomainConfig) -> Grader:
     """The grader with its programs in the image that the domain names."""
-    if not isinstance(grader, CodeGrader):
+    if not isinstance(grader, (CodeGrader, PytestGrader)):
         raise ConfigError(
             f"the grader runs no programs, so there is nothing to run in the image {config.image!r}",
             where=f"domains.{config.name}.image",

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from surefoot.config import DomainConfig
 from surefoot.domains.answers_file import with_answers
+from surefoot.domains.checked_formats import PytestFormat, SchemaFormat
 from surefoot.domains.formats import Format
 from surefoot.domains.guessing import guess_rate
 from surefoot.domains.published import recognise
@@ -50,6 +51,14 @@ class FileOptions(BaseModel):
     setup: str | None = None
     solution: str | None = None
     choices: str | None = None
+    json_schema: str | None = None
+    """Column of the JSON schema that an answer must fit."""
+    test_files: str | None = None
+    """Column of pytest files: path -> content, or the text of one."""
+    files: str | None = None
+    """Column of the rest of the project that those test."""
+    target: str | None = None
+    """Path of the file that the answer is; `*` for an answer of several files."""
     system: str | None = None
     rows: str | None = None
     heldout: float = Field(default=0.1, ge=0, lt=1)
@@ -140,15 +149,20 @@ def _layout(config: DomainConfig, options: FileOptions, rows: Rows, path: Path) 
     if first is None:
         raise DataError("the file has no rows", where=str(path), fix="add at least one task")
     row, place = first
+    if not options.test_files and (options.files or options.target):
+        raise ConfigError("`files` and `target` go with `test_files`", where=f"domains.{config.name}.options")
     known = recognise(row)
     mapping = {key: value for key, value in options.model_dump(exclude=NOT_COLUMNS).items() if value is not None}
-    if known is None and not (options.prompt and (options.answer or options.tests)):
+    checked = options.json_schema or options.test_files
+    if known is None and not (options.prompt and (options.answer or options.tests or checked)):
         raise DataError(
             f"the meaning of its columns is not known: {', '.join(map(str, row))}",
             where=place,
             fix='name them, e.g. options = {prompt = "question", answer = "answer"}',
         )
-    if {"prompt", "answer", "tests", "answer_regex"} & mapping.keys():
+    if checked:
+        known = _checked(options, known, config)
+    elif {"prompt", "answer", "tests", "answer_regex"} & mapping.keys():
         prompt = next((p for p in (known.prompt if known else None,) if p), "question")
         base = Format(prompt=prompt, answer=None if options.tests else (known.answer if known else "answer"))
         known = replace(base, grader="code") if options.tests else base
@@ -156,6 +170,16 @@ def _layout(config: DomainConfig, options: FileOptions, rows: Rows, path: Path) 
     if layout.answer_regex is not None:
         _check_regex(layout.answer_regex, config)
     return layout
+
+
+def _checked(options: FileOptions, known: Format | None, config: DomainConfig) -> Format:
+    """The format of rows that a schema or test files check. Raises ConfigError for both, or for neither's options."""
+    if options.json_schema and options.test_files:
+        raise ConfigError("an answer is JSON or code, not both", where=f"domains.{config.name}.options")
+    prompt = known.prompt if known else "question"
+    if options.json_schema:
+        return SchemaFormat("JSON", prompt, known.answer if known else None, grader="json", max_new_tokens=256)
+    return PytestFormat("pytest", prompt, None, grader="pytest", max_new_tokens=512)
 
 
 def _split_of(task: Task, share: float) -> Split:

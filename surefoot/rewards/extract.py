@@ -17,6 +17,8 @@ _PLAIN = rf"(?:{_DIGITS}(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]{{1,4}}(?!\w))?"
 _NUMBER = re.compile(rf"(?<![\w.])(?:(?<![\w)\]])[-+])?{_PLAIN}(?:/{_PLAIN}(?!/))?")
 _TAG = re.compile(r"<(/?)answer>", re.IGNORECASE)
 _BOX = re.compile(r"\\f?boxed\s*\{")
+BOXES_DEEP = 2
+"""Boxes inside the outer one that are opened; each costs a pass over the text."""
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*[\w+#.-]*\s*")
 _MODULE = r"\w[\w.]*(?:\s+as\s+\w+)?"
 _START = re.compile(
@@ -36,7 +38,7 @@ def extract(text: str, how: str) -> str | None:
 
     Args:
         how: One of `MODES`. `whole`, `first_line`, `last_line` (of those that are not blank), `last_number`; `tag`:
-            inside the only `<answer>...</answer>`; `boxed`: inside the only `\\boxed{...}`; `code`: Python source.
+            inside the only `<answer>...</answer>`; `boxed`: what all `\\boxed{...}` agree on; `code`: Python source.
 
     Raises ConfigError for an unknown mode.
     """
@@ -61,6 +63,17 @@ def code(text: str) -> str | None:
     if start is None:
         return None
     return _until_prose(textwrap.dedent("\n".join(_shifted(lines[start:]))).splitlines())
+
+
+def blocks(text: str) -> list[str]:
+    """Contents of the fenced blocks in `text`, those that are not blank."""
+    return _fenced(text)
+
+
+def only_block(text: str) -> str:
+    """What is inside the one fenced block of `text`, or all of it where there is no single one."""
+    found = _fenced(text) if "```" in text or "~~~" in text else []
+    return (found[0] if len(found) == 1 else text).strip()
 
 
 def _whole(text: str) -> str | None:
@@ -90,11 +103,28 @@ def _tagged(text: str) -> str | None:
 
 
 def _boxed(text: str) -> str | None:
-    boxes = list(_BOX.finditer(text))
-    if len(boxes) != 1:
-        return None
-    depth, start = 1, boxes[0].end()
-    position = start
+    """What all boxes say. Two that differ are no answer; a box around a box is one."""
+    said: str | None = None
+    box = _BOX.search(text)
+    while box is not None:
+        content, end = _braced(text, box.end())
+        for _ in range(BOXES_DEEP):
+            inner = _BOX.match(content) if content is not None else None
+            if content is not None and inner is not None:
+                within, stop = _braced(content, inner.end())
+                content = within if stop == len(content) else None
+        if content is not None and _BOX.search(content):
+            return None
+        if content is None or (said is not None and content.split() != said.split()):
+            return None
+        said = content
+        box = _BOX.search(text, end)
+    return said
+
+
+def _braced(text: str, start: int) -> tuple[str | None, int]:
+    """What stands before the brace that closes the one open at `start`, and the place behind it; None without one."""
+    depth, position = 1, start
     while position < len(text):
         character = text[position]
         if character == "\\":
@@ -102,9 +132,9 @@ def _boxed(text: str) -> str | None:
         elif character in "{}":
             depth += 1 if character == "{" else -1
             if depth == 0:
-                return text[start:position].strip()
+                return text[start:position].strip(), position + 1
         position += 1
-    return None
+    return None, position
 
 
 def _fenced(text: str) -> list[str]:

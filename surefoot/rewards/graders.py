@@ -76,6 +76,18 @@ def _ifeval(extract: str | None) -> Grader:
     return IFEvalGrader(extract or "whole")
 
 
+def _json(extract: str | None) -> Grader:
+    from surefoot.rewards.json_answer import JsonGrader
+
+    return JsonGrader(extract or "whole")
+
+
+def _pytest(extract: str | None) -> Grader:
+    from surefoot.rewards.project import PytestGrader
+
+    return PytestGrader(extract=extract or "code")
+
+
 def _grid(extract: str | None) -> Grader:
     return GridGrader(extract or "whole")
 
@@ -90,4 +102,6 @@ GRADERS: dict[str, Callable[[str | None], Grader]] = {
     "function_calls": _calls,
     "ifeval": _ifeval,
     "grid": _grid,
+    "json": _json,
+    "pytest": _pytest,
 }

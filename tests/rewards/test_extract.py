@@ -28,7 +28,15 @@ def test_never_raises_and_never_gives_blank_text(text: str, how: str) -> None:
 
 @pytest.mark.parametrize("how", MODES)
 def test_long_hostile_text_is_linear(how: str) -> None:
-    for text in ("\\boxed{" * 20000, "1," * 50000, "<answer>" * 20000, "def f(" * 20000, "a" * 200000, "1" * 200000):
+    for text in (
+        "\\boxed{" * 20000,
+        "1," * 50000,
+        "<answer>" * 20000,
+        "def f(" * 20000,
+        "\\boxed{1}" * 20000,
+        "a" * 200000,
+        "1" * 200000,
+    ):
         extract(text, how)
         extract("if " + text, how)
         extract("def f():\nx[" + text, how)
@@ -65,6 +73,16 @@ def test_tag_accepts_exactly_one() -> None:
     assert extract("</answer>7<answer>", "tag") is None
     assert extract("<answer>7", "tag") is None
     assert extract("<answer> </answer>", "tag") is None
+
+
+def test_several_boxes_that_agree_are_one_answer() -> None:
+    assert extract(r"so \boxed{4}, that is \boxed{ 4 }", "boxed") == "4"
+    assert extract(r"\boxed{\boxed{4}}", "boxed") == "4"
+    assert extract(r"\boxed{4} \boxed{4} \boxed{5}", "boxed") is None
+    assert extract(r"\boxed{4} \boxed{}", "boxed") is None
+    assert extract(r"\boxed{4 \boxed{5}}", "boxed") is None
+    assert extract(r"\boxed{4} \boxed{4", "boxed") is None
+    assert extract("\\boxed{" * 20_000 + "4" + "}" * 20_000, "boxed") is None
 
 
 def test_boxed_accepts_exactly_one_that_is_balanced() -> None:

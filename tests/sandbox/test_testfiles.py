@@ -57,6 +57,11 @@ def test_a_right_project_passes(sandbox: Sandbox) -> None:
     assert len(found) == 5 and all(found.values()), found
 
 
+def test_a_module_called_solution_is_the_projects_own(sandbox: Sandbox) -> None:
+    tests = {"test_x.py": "from solution import f\ndef test_f(): assert f(2) == 4"}
+    assert grades(sandbox, {"solution.py": "def f(x): return 2 * x"}, tests) == {"test_f": True}
+
+
 def test_a_wrong_project_fails_where_it_is_wrong(sandbox: Sandbox) -> None:
     wrong = {**PROJECT, "tool.py": "def triple(x): return 0"}
     found = grades(sandbox, wrong)

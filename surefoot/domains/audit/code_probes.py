@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from surefoot.types import Task
 
+_IMPORTED = re.compile(r"^from (?!pytest\b)[\w.]+ import (\w+)", re.MULTILINE)
+"""The first thing that a test file takes from the project."""
 _DEF = "def {name}(*args, **kwargs):\n    "
 NON_ANSWERS = {
     "does nothing": _DEF + "pass",
@@ -73,7 +76,11 @@ def code_guesses(task: Task) -> Iterator[tuple[str, str]]:
 
 def function_name(task: Task) -> str:
     """Name of the function that the task's tests call."""
-    return str(task.checks.get("function") or task.checks.get("entry") or "solution")
+    given = task.checks.get("function") or task.checks.get("entry")
+    if given is None and "test_files" in task.checks:
+        found = (_IMPORTED.search(text) for text in task.checks["test_files"].values())
+        given = next((match.group(1) for match in found if match), None)
+    return str(given or "solution")
 
 
 def _shown(checks: Mapping[str, Any]) -> Sequence[tuple[str, str]]:

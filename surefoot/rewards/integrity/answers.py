@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from surefoot.rewards.extract import extract
 from surefoot.rewards.integrity.code import is_code
 from surefoot.rewards.integrity.kinds import finding
 from surefoot.rewards.integrity.scripts import script
@@ -42,7 +43,7 @@ def _many(task: Task, text: str) -> Iterator[Finding]:
     if task.constraints:
         return
     boxes = list(_BOX.finditer(text))
-    if len(boxes) >= 2:
+    if len(boxes) >= 2 and extract(text, "boxed") is None:
         yield finding("many_answers", f"{len(boxes)} boxed answers", (boxes[0].start(), boxes[-1].end()))
         return
     claims = list(_CLAIM.finditer(text))

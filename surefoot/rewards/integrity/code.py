@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
-from surefoot.rewards.extract import extract
+from surefoot.rewards.extract import blocks, extract
 from surefoot.rewards.integrity.hardcoded import hardcoded
 from surefoot.rewards.integrity.tampering import tampering
 from surefoot.rewards.integrity.tests import tests_of
@@ -19,14 +19,15 @@ LONGEST = 20_000
 
 def is_code(task: Task) -> bool:
     """Whether the task is answered with a program."""
-    return any(name in task.checks for name in ("cases", "io", "tests"))
+    return any(name in task.checks for name in ("cases", "io", "tests", "test_files"))
 
 
 def in_code(task: Task, rollout: Rollout, verdict: Verdict) -> Iterator[Finding]:
     """Findings in the program of a rollout; none for tasks that ask for no program, or text that is none."""
     if not is_code(task):
         return
-    source = extract(rollout.text, "code")
+    several = "test_files" in task.checks and task.checks.get("target") is None
+    source = "\n".join(blocks(rollout.text)) if several else extract(rollout.text, "code")
     if source is None or len(source) > LONGEST:
         return
     try:

@@ -63,11 +63,14 @@ def tests_of(checks: Mapping[str, Any]) -> Tests:
         return Tests(
             tuple(Example((c["input"],), _printed(c["output"]), bool(c.get("hidden", True))) for c in checks["io"])
         )
+    if "test_files" in checks:
+        found = [example for text in checks["test_files"].values() for example in _asserted(text)]
+        return Tests(tuple(Example(args, expected, True) for args, expected in found))
     tests = checks.get("tests", "")
     source = tests if isinstance(tests, str) else "\n".join(tests)
     visible = int(checks.get("visible", 0))
-    found = tuple(_asserted(source))
-    return Tests(tuple(Example(args, expected, place >= visible) for place, (args, expected) in enumerate(found)))
+    asserted = enumerate(_asserted(source))
+    return Tests(tuple(Example(args, expected, place >= visible) for place, (args, expected) in asserted))
 
 
 def telling_input(args: tuple[Any, ...]) -> bool:

@@ -58,7 +58,8 @@ class Server:
 
     def load(self, code: str) -> int | None:
         """Run the solution's code. Returns the exit status if that failed (its traceback is on stderr)."""
-        self.module = program.new_main(code, "solution", "solution.py")
+        name = "solution" if code else "__main__"  # a project of files may have a solution.py of its own
+        self.module = program.new_main(code, name, "solution.py")
         sys.modules["__main__"] = self.module
         status = program.run_guarded(code, self.module)
         if self._channel is not None:
