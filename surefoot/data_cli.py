@@ -13,7 +13,6 @@ from surefoot.errors import ConfigError
 app = typer.Typer(help="Ingest, lint, dedup, decontaminate, profile, split and describe task files.")
 console = Console()
 Files = Annotated[list[Path], typer.Argument(help="Files of tasks, as `surefoot data ingest` writes them.")]
-Out = Annotated[Path, typer.Option(help="File to write: .jsonl, .jsonl.gz or .parquet.")]
 
 
 def _say(text: str) -> None:
@@ -45,6 +44,63 @@ def ingest_files(
             _say(f"{summary.rejected:,} rejected, listed in {summary.rejects}")
         for reason, count in summary.reasons.most_common(5):
             _say(f"{count:9,}  {reason}")
+
+
+@app.command("dedup")
+def dedup_files(
+    files: Files,
+    out: Annotated[Path, typer.Option(help="File to write, or a folder for one each where there are several.")],
+    threshold: Annotated[float, typer.Option(min=0.1, max=1.0, help="Similarity from which texts are the same.")] = 0.8,
+    common: Annotated[float, typer.Option(min=0.0, max=1.0, help="Phrases of more rows than this don't count.")] = 0.01,
+    any_number: Annotated[bool, typer.Option("--any-number", help="Texts that differ in numbers may be the same.")] = (
+        False
+    ),
+) -> None:
+    """Remove rows that an earlier row, in this file or one before it, is the same as or nearly."""
+    from surefoot.data.clusters import Settings
+    from surefoot.data.dedup import dedup
+
+    outs = _outputs(files, out)
+    result = dedup(files, outs, Settings(threshold, common, numerals=not any_number))
+    _say(f"{result.rows:,} rows, {result.kept:,} stay; {result.equal:,} equal and {result.near:,} nearly equal removed")
+    for (file, other), count in sorted(result.between.items(), key=lambda entry: -entry[1])[:20]:
+        _say(f"{count:9,}  of {file}, in {'itself' if file == other else other}")
+    if result.contradictions:
+        _say(f"{result.contradictions:,} pairs of equal text have different answers and stay: see surefoot data lint")
+    _say(f"written: {', '.join(map(str, outs))}; removed rows in FILE.removed.jsonl")
+
+
+@app.command("decontaminate")
+def decontaminate_files(
+    files: Files,
+    out: Annotated[Path, typer.Option(help="File to write, or a folder for one each where there are several.")],
+    against: Annotated[list[Path], typer.Option(help="File of evaluation tasks, ingested too; repeatable.")],
+    ngram: Annotated[int, typer.Option(min=3, max=50, help="Words of an n-gram.")] = 8,
+    contained: Annotated[float, typer.Option(min=0.05, max=1.0, help="Share of a task's n-grams.")] = 0.5,
+    similar: Annotated[float, typer.Option(min=0.05, max=1.0, help="Jaccard similarity.")] = 0.5,
+) -> None:
+    """Remove rows that show what evaluation files ask."""
+    from surefoot.data.decontaminate import Limits, decontaminate
+
+    for path, target in zip(files, _outputs(files, out), strict=True):
+        result = decontaminate(path, target, against, Limits(ngram, contained, similar))
+        _say(f"{target}: {result.removed:,} of {result.rows:,} rows removed; they show {result.tasks_found:,} of the")
+        _say(f"    {result.tasks:,} evaluation tasks: {target.name}.removed.jsonl")
+
+
+def _outputs(files: list[Path], out: Path) -> list[Path]:
+    """The file itself for one input; files of their names in the folder for several. Raises ConfigError."""
+    if len(files) == 1 and out.suffix and not out.is_dir():
+        outs = [out]
+    else:
+        if out.suffix and not out.is_dir():
+            raise ConfigError("several inputs need a folder", where=f"--out {out}", fix="--out FOLDER")
+        outs = [out / path.name for path in files]
+    if {path.resolve() for path in files} & {path.resolve() for path in outs}:
+        raise ConfigError("an input would be written over", where=f"--out {out}", fix="choose another folder")
+    if len(set(outs)) < len(outs):
+        raise ConfigError("two inputs would become one file", where=f"--out {out}", fix="take them one at a time")
+    return outs
 
 
 @app.command("card")
