@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from surefoot import data_lint_cli
 from surefoot.errors import ConfigError
 
 app = typer.Typer(help="Ingest, lint, dedup, decontaminate, profile, split and describe task files.")
+app.command("lint")(data_lint_cli.lint_files)
 console = Console()
 Files = Annotated[list[Path], typer.Argument(help="Files of tasks, as `surefoot data ingest` writes them.")]
 
@@ -59,8 +61,9 @@ def dedup_files(
     """Remove rows that an earlier row, in this file or one before it, is the same as or nearly."""
     from surefoot.data.clusters import Settings
     from surefoot.data.dedup import dedup
+    from surefoot.data.tasks import outputs
 
-    outs = _outputs(files, out)
+    outs = outputs(files, out)
     result = dedup(files, outs, Settings(threshold, common, numerals=not any_number))
     _say(f"{result.rows:,} rows, {result.kept:,} stay; {result.equal:,} equal and {result.near:,} nearly equal removed")
     for (file, other), count in sorted(result.between.items(), key=lambda entry: -entry[1])[:20]:
@@ -81,26 +84,12 @@ def decontaminate_files(
 ) -> None:
     """Remove rows that show what evaluation files ask."""
     from surefoot.data.decontaminate import Limits, decontaminate
+    from surefoot.data.tasks import outputs
 
-    for path, target in zip(files, _outputs(files, out), strict=True):
+    for path, target in zip(files, outputs(files, out), strict=True):
         result = decontaminate(path, target, against, Limits(ngram, contained, similar))
         _say(f"{target}: {result.removed:,} of {result.rows:,} rows removed; they show {result.tasks_found:,} of the")
         _say(f"    {result.tasks:,} evaluation tasks: {target.name}.removed.jsonl")
-
-
-def _outputs(files: list[Path], out: Path) -> list[Path]:
-    """The file itself for one input; files of their names in the folder for several. Raises ConfigError."""
-    if len(files) == 1 and out.suffix and not out.is_dir():
-        outs = [out]
-    else:
-        if out.suffix and not out.is_dir():
-            raise ConfigError("several inputs need a folder", where=f"--out {out}", fix="--out FOLDER")
-        outs = [out / path.name for path in files]
-    if {path.resolve() for path in files} & {path.resolve() for path in outs}:
-        raise ConfigError("an input would be written over", where=f"--out {out}", fix="choose another folder")
-    if len(set(outs)) < len(outs):
-        raise ConfigError("two inputs would become one file", where=f"--out {out}", fix="take them one at a time")
-    return outs
 
 
 @app.command("card")

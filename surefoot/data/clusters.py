@@ -71,13 +71,20 @@ class Clusters:
 
 
 def find_clusters(
-    files: Sequence[Path], settings: Settings | None = None, progress: Progress | None = None
+    files: Sequence[Path],
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+    *,
+    skip_bad: bool = False,
 ) -> Clusters:
-    """Read all files and find duplicates in and between them. Raises DataError for a file that ingest didn't write."""
+    """Read all files and find duplicates in and between them.
+
+    Raises DataError for a row that ingest didn't write, unless such rows are skipped.
+    """
     settings = settings or Settings()
     with tempfile.TemporaryDirectory(prefix="surefoot-dedup-") as scratch:
         store = _Store(Path(scratch), settings, progress or (lambda *_: None))
-        store.read(files)
+        store.read(files, skip_bad)
         return store.clusters(files)
 
 
@@ -91,10 +98,10 @@ class _Store:
         self.counts = np.zeros(CELLS, np.uint32)
         self.compared = 0
 
-    def read(self, files: Sequence[Path]) -> None:
+    def read(self, files: Sequence[Path], skip_bad: bool) -> None:
         with (self.scratch / "shingles").open("wb") as out:
             for path in files:
-                for batch in batches(lines(path), BATCH):
+                for batch in batches(lines(path, skip_bad), BATCH):
                     self._add(batch, out)
                     self.progress("read", len(self.numbers))
                 self.bounds.append(len(self.numbers))

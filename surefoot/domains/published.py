@@ -24,6 +24,8 @@ CALLS_REQUEST = """Answer with calls of the functions below and nothing else, in
 Functions, as JSON:
 """
 _OPTION = re.compile(r"^\(([A-Z])\) (.+)$", re.MULTILINE)
+UNLISTED = "*"
+"""Letter of a right answer that is none of the options which the question lists."""
 GRID_REQUEST = "Each input grid becomes its output grid by one rule. Find the rule in the examples."
 
 
@@ -116,9 +118,7 @@ class BenchFormat(Format):
             return checks
         options = dict(_OPTION.findall(row[self.prompt]))
         if chosen(checks["answer"], options) is None:
-            options["*"] = checks[
-                "answer"
-            ]  # three published rows have options split at a comma; only the text is right
+            options[UNLISTED] = checks["answer"]  # three published rows have options split at a comma
         return checks | {"choices": options}
 
 
