@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from surefoot.config_learning import DomainLearning, LearnerConfig, LoraConfig, RopeConfig, WarmStartConfig
 from surefoot.config_section import Section
+from surefoot.config_tracking import TrackingConfig
 
 __all__ = [
     "CheckpointConfig",
@@ -29,6 +30,7 @@ __all__ = [
     "SandboxConfig",
     "ScheduleConfig",
     "Section",
+    "TrackingConfig",
     "WarmStartConfig",
 ]
 
@@ -300,6 +302,8 @@ class Recipe(Section):
     """What a crash can cost."""
     faults: FaultsConfig = FaultsConfig()
     """What happens when a part of the run fails."""
+    tracking: TrackingConfig = TrackingConfig()
+    """Who is told of the run besides its own directory."""
 
     @model_validator(mode="after")
     def _names_are_known_and_unique(self) -> Self:

@@ -31,6 +31,7 @@ from surefoot.resuming import differences
 from surefoot.rewards import Rewarder
 from surefoot.store import Checkpoint, CheckpointStore, Journal, Quarantine, RunDirectory
 from surefoot.store.rollouts import forget_after
+from surefoot.track import open_trackers
 
 LAST = "after RL"
 
@@ -126,6 +127,7 @@ def open_stages(recipe: Recipe, directory: Path, resume: bool, progress: Progres
         stack.callback(files.close)
         journal = Journal(directory)
         stack.callback(journal.close)
+        _follow(journal, recipe, directory, progress)
         checkpoints = CheckpointStore(files.checkpoints, recipe.checkpoint.keep, recipe.checkpoint.keep_every)
         checkpoint = _pick_up(recipe, files, journal, checkpoints, progress) if resume else None
         progress.stage(f"loading {recipe.model}")
@@ -142,6 +144,15 @@ def open_stages(recipe: Recipe, directory: Path, resume: bool, progress: Progres
         stack.callback(run.engine.close)
         measure = Measure(recipe, suite, progress, interrupter, recipe.model)
         yield Stages(run, suite, measure, fresh=checkpoint is None)
+
+
+def _follow(journal: Journal, recipe: Recipe, directory: Path, progress: Progress) -> None:
+    def warn(text: str) -> None:
+        progress.say(text)
+        journal.event("tracker_failed", text=text)
+
+    config = recipe.model_dump(mode="json")
+    journal.followers = open_trackers(recipe.tracking, directory, config, progress.say, warn)
 
 
 def _assemble(

@@ -1,15 +1,27 @@
-"""Metrics, draws and events: JSON lines a person can read, and TensorBoard files for those who like plots."""
+"""Metrics, draws and events: JSON lines a person can read; trackers may follow what is written."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from surefoot.store import atomic
+
+
+class Follower(Protocol):
+    """Is told of what a journal records; must neither raise nor take its time."""
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None: ...
+
+    def event(self, kind: str, text: str) -> None: ...
+
+    def forget_after(self, step: int) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Journal:
@@ -18,15 +30,14 @@ class Journal:
     def __init__(self, run: Path) -> None:
         self.metrics_file, self.events_file = run / "metrics.jsonl", run / "events.jsonl"
         self.draws_file = run / "draws.jsonl"
-        self._tensorboard_directory = run / "tensorboard"
-        self._tensorboard: Any = None
+        self.followers: Sequence[Follower] = ()
 
     def metrics(self, step: int, values: Mapping[str, Any]) -> None:
-        """Record one step. Nested mappings become `a/b` in TensorBoard."""
+        """Record one step. Nested mappings become `a/b` for followers."""
         self._append(self.metrics_file, {"step": step, **values})
-        for name, value in flatten(values).items():
-            self._writer.add_scalar(name, value, step)
-        self._writer.flush()
+        flat = flatten(values) if self.followers else {}
+        for follower in self.followers:
+            follower.metrics(step, flat)
 
     def draws(self, line: Mapping[str, Any]) -> None:
         """Record what the scheduler drew in a step and how it ended; `schedule.replay` rebuilds its state from that."""
@@ -35,6 +46,8 @@ class Journal:
     def event(self, kind: str, **details: Any) -> None:
         """Record something that happened, with the time of day."""
         self._append(self.events_file, {"time": datetime.now(UTC).isoformat(), "event": kind, **details})
+        for follower in self.followers:
+            follower.event(kind, str(details.get("text", "")))
 
     def forget_after(self, step: int) -> None:
         """Drop the lines of steps after `step` (and a torn last line), as the resumed run writes them again."""
@@ -44,6 +57,8 @@ class Journal:
         if self.events_file.exists():
             whole = [json.dumps(line) for line in read_lines(self.events_file)]
             atomic.write_text(self.events_file, "".join(line + "\n" for line in whole))
+        for follower in self.followers:
+            follower.forget_after(step)
 
     def recent_mean(self, key: str, step: int, steps: int) -> float | None:
         """Mean of a metric (`a/b` for a nested one) over the last `steps` steps up to `step`; None if none has it."""
@@ -54,17 +69,9 @@ class Journal:
         return sum(values) / len(values) if values else None
 
     def close(self) -> None:
-        """Flush TensorBoard's files."""
-        if self._tensorboard is not None:
-            self._tensorboard.close()
-
-    @property
-    def _writer(self) -> Any:
-        if self._tensorboard is None:
-            from torch.utils.tensorboard import SummaryWriter
-
-            self._tensorboard = SummaryWriter(str(self._tensorboard_directory))
-        return self._tensorboard
+        """Let the followers finish."""
+        for follower in self.followers:
+            follower.close()
 
     def _append(self, path: Path, line: Mapping[str, Any]) -> None:
         with atomic.clear_disk_errors(path), path.open("a", encoding="utf-8") as file:
