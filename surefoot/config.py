@@ -100,7 +100,8 @@ class RolloutConfig(Section):
     max_new_tokens: int = Field(default=64, ge=1)
     """Longest answer in tokens, where the domain does not say."""
     max_prompt_tokens: int = Field(default=2048, ge=1)
-    """Longer prompts are an error that names the task."""
+    """Tasks with longer prompts are not sampled: training draws others in their place and says so in the events, and
+    evaluations count and list them apart."""
     batch: int = Field(default=128, ge=1)
     """Most samples decoded at the same time."""
 

@@ -125,6 +125,10 @@ class Run:
         for name, level in self.scheduler.opened.items():
             text = f"step {step}: {name} goes on to level {level}"
             self.tell("level_opened", text, step=step, domain=name, level=level)
+        for name, tasks in self.scheduler.refused.items():
+            first, why = next(iter(tasks.items()))
+            text = f"step {step}: {name}: {len(tasks)} tasks are too long and never drawn ({first}: {why})"
+            self.tell("prompts_too_long", text, step=step, domain=name, tasks=dict(tasks))
         for jump in self.watch.observe(groups):
             text = f"step {step}: a sudden rise, look at its rollouts: {jump.evidence}"
             self.tell(jump.kind, text, step=step, evidence=jump.evidence)

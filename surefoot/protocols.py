@@ -167,6 +167,15 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class ChecksPrompts(Protocol):
+    """What an engine may have besides: it tells beforehand which prompts it cannot take."""
+
+    def refusal(self, task: Task) -> str:
+        """Why nothing can be sampled for this task (its prompt is too long); empty if it can."""
+        ...
+
+
+@runtime_checkable
 class Learner(Protocol):
     """Owns the policy's weights and its optimiser."""
 
@@ -192,6 +201,11 @@ class Scheduler(Protocol):
     @property
     def opened(self) -> Mapping[str, int]:
         """Domains that the last draw took to a harder level than any before, and the level, counted from 0."""
+        ...
+
+    @property
+    def refused(self) -> Mapping[str, Mapping[str, str]]:
+        """Tasks that the last draw left out because their prompt is too long: why, by domain and task id."""
         ...
 
     def exclude(self, name: str, prompt_hash: str) -> None:

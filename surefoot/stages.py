@@ -179,6 +179,7 @@ def _assemble(
     scheduler = build.scheduler(recipe, suite)
     scheduler.log = journal.draws
     engine = build.engine(model, learner.compute, recipe.rollout, learner.version)
+    scheduler.refusal = engine.refusal
 
     def tell(kind: str, text: str, **details: Any) -> None:
         progress.say(text)

@@ -76,7 +76,7 @@ def evaluate_until(
 def _goes_on(got: Evaluation, name: str, goal: int, most: int, half_width: float, metric: Metric) -> bool:
     """Whether a domain is too uncertain still, and has tasks left."""
     domain = got.domain(name)
-    if domain is None or len(domain.tasks) < goal or goal >= most:
+    if domain is None or len(domain.tasks) + len(domain.skipped) < goal or goal >= most:
         return False
     found = estimate(metric, domain)
     return not found.known or found.high - found.low > 2 * half_width

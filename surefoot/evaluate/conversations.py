@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surefoot.errors import DataError
 from surefoot.evaluate.evaluator import Progress
 from surefoot.evaluate.log import SampleLog, header_of, key_of
 from surefoot.evaluate.records import Conversation, Sample
 from surefoot.evaluate.regrade import printable
 from surefoot.evaluate.scripts import Script
-from surefoot.protocols import Engine
+from surefoot.protocols import ChecksPrompts, Engine
 from surefoot.rewards.constraints import describe, keeps
 from surefoot.types import Draw, Message, Rollout, Sampling, Task, stable_seed
 
@@ -70,7 +71,8 @@ def converse(
         max_context: Tokens of a prompt beyond which a conversation ends early (and is censored in the statistics).
         directory: Where `conversations.jsonl` grows; replies already there are not sampled again.
 
-    Raises RunError where the directory holds conversations of another model or way to sample.
+    Raises RunError where the directory holds conversations of another model or way to sample, DataError where not even
+    the first turn fits.
     """
     talks = [_Talk(script, sample) for script in scripts for sample in range(samples)]
     total, done, reused, tokens, began = sum(len(t.script.questions) for t in talks), 0, 0, 0, time.monotonic()
@@ -82,7 +84,10 @@ def converse(
                 task.id: (talk, task) for talk in live if not turn or talk.fits(max_context) for task in [talk.ask()]
             }
             draws = []
-            for talk, task in asked.values():
+            refused = {name: why for name, (_, task) in asked.items() if (why := _refusal(engine, task))}
+            for name, (talk, task) in asked.items():
+                if name in refused:  # the conversation ends here, as one that `fits` ends
+                    continue
                 key = key_of(task, max_new_tokens, _seed(seed, talk, turn))
                 if key in log.samples:
                     talk.hear(log.samples[key])
@@ -90,6 +95,9 @@ def converse(
                 else:
                     draws.append(Draw(task, 1, max_new_tokens, (key[-1],)))
             for rollout in engine.rollout(draws, sampling) if draws else ():
+                if rollout.stop == "aborted":
+                    refused[rollout.task_id] = rollout.text
+                    continue
                 talk, task = asked[rollout.task_id]
                 reply = _checked(rollout, talk, _seed(seed, talk, turn))
                 log.append(key_of(task, max_new_tokens, reply.seed), reply)
@@ -97,7 +105,14 @@ def converse(
                 done, tokens = done + 1, tokens + reply.tokens
                 if progress:
                     progress(Progress(done, total, reused, tokens, time.monotonic() - began))
+            if refused and not turn:
+                name, why = next(iter(refused.items()))
+                raise DataError(f"a conversation cannot even begin: {why}", where=name)
     return tuple(_conversation(talk) for talk in talks)
+
+
+def _refusal(engine: Engine, task: Task) -> str:
+    return engine.refusal(task) if isinstance(engine, ChecksPrompts) else ""
 
 
 def broken(text: str, constraints: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

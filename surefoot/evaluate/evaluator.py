@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from surefoot.errors import ConfigError, DataError, RunError
 from surefoot.evaluate.answers import AnswerOf, final_answer
 from surefoot.evaluate.log import Key, SampleLog, header_of, key_of
 from surefoot.evaluate.modes import mode_of
-from surefoot.evaluate.records import DomainRecord, Evaluation, Sample, TaskRecord, save
+from surefoot.evaluate.records import DomainRecord, Evaluation, Sample, Skipped, TaskRecord, save
 from surefoot.evaluate.regrade import Graders, first_failure, printable, regrade
 from surefoot.evaluate.variants import OF, regrades
-from surefoot.protocols import Domain, Engine
+from surefoot.protocols import ChecksPrompts, Domain, Engine
 from surefoot.types import Draw, Message, Rollout, Sampling, Task, Verdict, stable_seed
 
 SAMPLES_FILE = "samples.jsonl"
@@ -100,13 +100,16 @@ def evaluate(
             not drawn again, so an evaluation that was killed goes on where it stopped, and a larger one (more tasks or
             samples) draws only what is new. None keeps nothing.
 
+    A task whose prompt is too long for the engine is left out of the figures, and listed in its domain's `skipped`.
+
     Raises:
-        DataError: A domain has no held-out task, or two tasks share an id.
+        DataError: A domain has no held-out task, two tasks share an id, or every prompt is too long.
         RunError: The directory holds samples of another model or plan, or the graders lost rollouts.
     """
     whole = _suite(domains, heldout, tasks, samples)
     suite = [entry for entry in whole if not regrades(entry[0])]
     header = header_of(model, engine, sampling, seed)
+    refused = _refused(suite, engine)
     with SampleLog(directory / SAMPLES_FILE if directory else None, header) as log:
         keys = {
             (task.id, i): key_of(task, domain.max_new_tokens, stable_seed("eval", seed, task.id, i))
@@ -114,8 +117,12 @@ def evaluate(
             for task in drawn
             for i in range(samples)
         }
-        _sample_missing(suite, engine, graders, sampling, samples, keys, log, answer, progress)
-        records = [_domain_record(domain, drawn, samples, keys, log) for domain, drawn in suite]
+        _sample_missing(suite, engine, graders, sampling, samples, keys, log, answer, progress, refused)
+        if len(refused) == sum(len(drawn) for _, drawn in suite):
+            name, why = next(iter(refused.items()))
+            fix = "raise rollout.max_prompt_tokens, or take a model with a longer window"
+            raise DataError(f"every prompt is too long: {why}", where=f"task {name!r}", fix=fix)
+        records = [_domain_record(domain, drawn, samples, keys, log, refused) for domain, drawn in suite]
         boundary = [(domain, drawn) for domain, drawn in whole if regrades(domain)]
         evaluation = Evaluation(
             model=model,
@@ -151,6 +158,23 @@ def _suite(domains: Sequence[Domain], heldout: HeldOut, tasks: int, samples: int
     return suite
 
 
+def _refused(suite: Suite, engine: Engine) -> dict[str, str]:
+    """Tasks that the engine says it cannot take, and why, by id."""
+    if not isinstance(engine, ChecksPrompts):
+        return {}
+    whys = {task.id: engine.refusal(task) for _, drawn in suite for task in drawn}
+    return {name: why for name, why in whys.items() if why}
+
+
+def _taken(rollouts: Iterable[Rollout], refused: dict[str, str]) -> Iterator[Rollout]:
+    """The rollouts without those that an endpoint refused for their length, whose tasks are noted in `refused`."""
+    for rollout in rollouts:
+        if rollout.stop == "aborted":
+            refused[rollout.task_id] = printable(rollout.text)
+        else:
+            yield rollout
+
+
 def _sample_missing(
     suite: Suite,
     engine: Engine,
@@ -161,36 +185,38 @@ def _sample_missing(
     log: SampleLog,
     answer: AnswerOf,
     progress: Callable[[Progress], None] | None,
+    refused: dict[str, str],
 ) -> None:
-    """Draw, grade and record every sample that the log does not have yet."""
-    by_id = {task.id: task for _, drawn in suite for task in drawn}
+    """Draw, grade and record every sample that the log does not have yet; `refused` grows where an endpoint refuses."""
+    by_id = {task.id: task for _, drawn in suite for task in drawn if task.id not in refused}
+    total = len(by_id) * samples
     missing = {name: [i for i in range(samples) if keys[name, i] not in log.samples] for name in by_id}
     draws = [
         Draw(task, len(missing[task.id]), domain.max_new_tokens, tuple(keys[task.id, i][-1] for i in missing[task.id]))
         for domain, drawn in suite
         for task in drawn
-        if missing[task.id]
+        if missing.get(task.id)
     ]
-    reused = len(keys) - sum(map(len, missing.values()))
+    reused = total - sum(map(len, missing.values()))
     done, tokens, began = reused, 0, time.monotonic()
 
     def tell() -> None:
         if progress:
-            progress(Progress(done, len(keys), reused, tokens, time.monotonic() - began))
+            progress(Progress(done, total, reused, tokens, time.monotonic() - began))
 
     tell()
     if not draws:
         return
-    for rollout, verdict in graders.grade(engine.rollout(draws, sampling), by_id):
+    for rollout, verdict in graders.grade(_taken(engine.rollout(draws, sampling), refused), by_id):
         index = missing[rollout.task_id][rollout.sample]
         key = keys[rollout.task_id, index]
         log.append(key, _sample(by_id[rollout.task_id], rollout, verdict, index, key[-1], answer))
         done, tokens = done + 1, tokens + rollout.sampled
         tell()
-    lost = [key[0] for key in keys.values() if key not in log.samples]
+    lost = [key[0] for key in keys.values() if key not in log.samples and key[0] not in refused]
     if lost:
         raise RunError(
-            f"{len(lost)} of {len(keys)} samples came back without a verdict",
+            f"{len(lost)} of {total} samples came back without a verdict",
             where=lost[0],
             fix="run the same command again: recorded samples are kept",
         )
@@ -213,9 +239,13 @@ def _sample(task: Task, rollout: Rollout, verdict: Verdict, index: int, seed: in
     )
 
 
-def _domain_record(domain: Domain, drawn: Sequence[Task], samples: int, keys: Keys, log: SampleLog) -> DomainRecord:
+def _domain_record(
+    domain: Domain, drawn: Sequence[Task], samples: int, keys: Keys, log: SampleLog, refused: Mapping[str, str]
+) -> DomainRecord:
     records = []
     for task in drawn:
+        if task.id in refused:
+            continue
         reference = task.metadata.get("answer")
         records.append(
             TaskRecord(
@@ -227,4 +257,5 @@ def _domain_record(domain: Domain, drawn: Sequence[Task], samples: int, keys: Ke
                 variant_of=task.metadata.get(OF),
             )
         )
-    return DomainRecord(domain.name, domain.chance, domain.max_new_tokens, tuple(records))
+    skipped = tuple(Skipped(t.id, t.prompt_hash, refused[t.id]) for t in drawn if t.id in refused)
+    return DomainRecord(domain.name, domain.chance, domain.max_new_tokens, tuple(records), skipped)

@@ -44,6 +44,12 @@ def caveats(evaluation: Evaluation) -> list[str]:
         ]
     else:
         told = [f"{title}: all {drawn} samples could be graded."]
+    if long := {d.name: len(d.skipped) for d in evaluation.domains if d.skipped}:
+        whole = sum(len(d.tasks) + len(d.skipped) for d in evaluation.domains)
+        told.append(
+            f"{title}: {sum(long.values())} of {whole} tasks were left out because their prompt is too long "
+            f'({_counted(long)}); they are in no figure, and are listed under "Left out".'
+        )
     failed = modes(sample for d in evaluation.domains for sample in d)
     if failed.keys() - {"wrong", "ungradable"}:
         shown = ", ".join(f"{mode} {count / drawn:.0%}" for mode, count in failed.most_common(4))

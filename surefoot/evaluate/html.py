@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
-from surefoot.evaluate.html_more import conversations_part, variants_part
+from surefoot.evaluate.html_more import conversations_part, left_out_part, variants_part
 from surefoot.evaluate.layout import LEFT_OUT, LEGEND, MARKS, Block, any_left_out, blocks, headings, percent
 from surefoot.evaluate.modes import modes, smallest
 from surefoot.evaluate.plot import dot_plot
@@ -43,6 +43,7 @@ def to_html(
         f"{more}"
         f"<h2>How samples failed</h2>{_failures(evaluations, stages, max_chars)}"
         f"<h2>Samples</h2>{_samples(evaluations, stages, max_tasks, max_chars)}"
+        f"{left_out_part(evaluations, stages)}"
         f"<h2>How it was measured</h2><ul>{setups}</ul>{_reading_help()}"
     )
     page = (

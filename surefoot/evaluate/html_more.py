@@ -49,6 +49,21 @@ def _variant(row: Sensitivity, sample: ShowSample) -> str:
     )
 
 
+def left_out_part(evaluations: Sequence[Evaluation], stages: Sequence[str]) -> str:
+    """The tasks that nothing could be sampled for, and why."""
+    rows = "".join(
+        f"<tr><td>{escape(stage)}</td><td>{escape(domain.name)}</td><td><code>{escape(task.id)}</code></td>"
+        f"<td>{escape(task.reason)}</td></tr>"
+        for evaluation, stage in zip(evaluations, stages, strict=True)
+        for domain in evaluation.domains
+        for task in domain.skipped
+    )
+    if not rows:
+        return ""
+    head = _head(["stage", "domain", "task", "why"])
+    return f"<h2>Left out</h2><div class='wide'><table>{head}<tbody>{rows}</tbody></table></div>"
+
+
 def conversations_part(evaluations: Sequence[Evaluation], stages: Sequence[str], sample: ShowSample) -> str:
     """Retention, survival, lengths, and which rules break first; then some conversations to read."""
     with_talks = [(e.conversations, stage) for e, stage in zip(evaluations, stages, strict=True) if e.conversations]

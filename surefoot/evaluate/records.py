@@ -76,6 +76,15 @@ class TaskRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """A task that nothing could be sampled for, because its prompt is too long. It is in no figure."""
+
+    id: str
+    prompt_hash: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class DomainRecord:
     """The tasks of one domain."""
 
@@ -84,6 +93,8 @@ class DomainRecord:
     """Pass rate of a blind answer in the right format."""
     max_new_tokens: int
     tasks: tuple[TaskRecord, ...]
+    skipped: tuple[Skipped, ...] = ()
+    """Tasks that are left out of `tasks`."""
 
     @property
     def is_variant(self) -> bool:

@@ -62,6 +62,7 @@ def to_markdown(evaluations: Sequence[Evaluation]) -> str:
     lines += [row for block in made for row in _markdown_rows(block)]
     lines += ["", f"Figures are percentages with 95% intervals clustered by task. {LEGEND}."]
     lines += [f"{LEFT_OUT}."] if any_left_out(made) else []
+    lines += _left_out(evaluations)
     lines += ["", *_setups(evaluations)]
     return "\n".join(lines) + "\n"
 
@@ -75,6 +76,16 @@ def _markdown_rows(block: Block) -> list[str]:
         cells = [" ".join(filter(None, pair)) for pair in shown]
         rows.append(f"| {' | '.join([name, chance, _plain(line.metric.label), *cells])} |")
     return rows
+
+
+def _left_out(evaluations: Sequence[Evaluation]) -> list[str]:
+    rows = [
+        f"- {_plain(heading)}: {_plain(task.id)}: {_plain(task.reason)}"
+        for heading, e in zip(headings(evaluations), evaluations, strict=True)
+        for domain in e.domains
+        for task in domain.skipped
+    ]
+    return ["", "## Left out", "", "Nothing could be sampled for these tasks.", "", *rows] if rows else []
 
 
 def _setups(evaluations: Sequence[Evaluation]) -> list[str]:
@@ -119,6 +130,7 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
             d.name: {
                 "chance": d.chance,
                 "tasks": len(d.tasks),
+                "skipped": [{"id": task.id, "reason": task.reason} for task in d.skipped],
                 "samples": d.drawn,
                 "ungradable": d.ungradable,
                 "truncated": d.truncated,

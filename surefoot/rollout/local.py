@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from surefoot.errors import ResourceError
 from surefoot.models import Decoder
+from surefoot.models.chat import prompt_tokens
 from surefoot.rollout.cache import Prefix, Slots
 from surefoot.rollout.fused import FusedRunner
 from surefoot.rollout.native import kernels
 from surefoot.rollout.noise import uniforms
-from surefoot.rollout.requests import PromptGroup, Request, requests
+from surefoot.rollout.requests import PromptGroup, Request, requests, too_long
 from surefoot.rollout.runner import Runner, TorchRunner
 from surefoot.rollout.text import StopStrings, answer_text
-from surefoot.types import Draw, Rollout, Sampling, StopReason, Turn
+from surefoot.types import Draw, Rollout, Sampling, StopReason, Task, Turn
 
 PREFILL_TOKENS = 2048
 """Prompts are encoded together up to this many tokens; a longer one goes alone."""
@@ -99,6 +100,11 @@ class LocalEngine:
             max_positions=self.decoder.config.max_positions,
         )
         return self._run(asked, sampling, watch)
+
+    def refusal(self, task: Task) -> str:
+        """Why nothing can be sampled for this task (its prompt is too long); empty if it can."""
+        length = len(prompt_tokens(self.tokenizer, task.messages))
+        return too_long(length, self.max_prompt_tokens, self.decoder.config.max_positions)
 
     def close(self) -> None:
         """Nothing outlives a rollout but the decoder, which is the caller's."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 UNKNOWN = -1
 """Token id of a token that an endpoint only counted."""
 KEY_VARIABLE = "OPENAI_API_KEY"
+TOO_LONG = re.compile(
+    r"context.{0,12}length|maximum context|prompt.{0,60}tokens|too (?:long|many tokens)", re.IGNORECASE
+)
+"""How endpoints word that a prompt does not fit; OpenAI's own code for it is `context_length_exceeded`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,8 @@ class OpenAIEngine:
     def rollout(self, draws: Sequence[Draw], sampling: Sampling) -> Iterator[Rollout]:
         """All samples of all draws, each given back as soon as it is finished.
 
+        A sample whose prompt is too long for the endpoint comes back as `aborted`, with what it said as the text.
+
         Raises:
             DataError: The endpoint refuses a prompt; names the task.
             ModelError: The endpoint refuses the model, the key, or a parameter.
@@ -87,7 +94,8 @@ class OpenAIEngine:
             try:
                 done.put(self._sample(draw, index, sampling))
             except BaseException as error:
-                done.put(error)
+                long = _is_too_long(error.__cause__)
+                done.put(_aborted(draw, index, str(getattr(error, "what", error))) if long else error)
 
         pool = ThreadPoolExecutor(self.options.concurrency, thread_name_prefix="surefoot-endpoint")
         try:
@@ -183,6 +191,18 @@ def _known(error: BaseException, address: str, task: str) -> SurefootError | Non
     if isinstance(error, openai.OpenAIError):
         return ResourceError(f"the endpoint failed: {said}", where=address, fix="samples so far are kept: run it again")
     return None
+
+
+def _is_too_long(error: BaseException | None) -> bool:
+    import openai
+
+    if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
+        return False
+    return error.code == "context_length_exceeded" or bool(TOO_LONG.search(str(error.message)))
+
+
+def _aborted(draw: Draw, index: int, why: str) -> Rollout:
+    return Rollout(draw.task.id, draw.task.domain, index, (), (), (), why, "aborted")
 
 
 def _client(address: str, options: EndpointOptions) -> OpenAI:

@@ -34,6 +34,15 @@ class Request:
     seed: int
 
 
+def too_long(prompt: int, max_prompt_tokens: int, max_positions: int) -> str:
+    """Why a prompt of so many tokens cannot be sampled from; empty if it can."""
+    if prompt > max_prompt_tokens:
+        return f"the prompt has {prompt} tokens, rollout.max_prompt_tokens is {max_prompt_tokens}"
+    if prompt >= max_positions:
+        return f"a prompt of {prompt} tokens leaves no room for an answer: the model ends at {max_positions}"
+    return ""
+
+
 def requests(draws: Sequence[Draw], tokenizer: Any, *, max_prompt_tokens: int, max_positions: int) -> list[Request]:
     """All samples of all draws, in order.
 
@@ -45,19 +54,15 @@ def requests(draws: Sequence[Draw], tokenizer: Any, *, max_prompt_tokens: int, m
         where = f"task {task.id!r} of domain {task.domain!r}"
         if not prompt:
             raise DataError("the prompt is empty", where=where)
-        if len(prompt) > max_prompt_tokens:
+        if long := too_long(len(prompt), max_prompt_tokens, max_positions):
             raise DataError(
-                f"the prompt has {len(prompt)} tokens, rollout.max_prompt_tokens is {max_prompt_tokens}",
+                long,
                 where=where,
                 fix="shorten the task, give the domain fewer shots, or raise rollout.max_prompt_tokens",
             )
         limit = min(draw.max_new_tokens, max_positions - len(prompt))
         if limit < 1:
-            raise DataError(
-                f"a prompt of {len(prompt)} tokens leaves no room for an answer: the model ends at {max_positions}",
-                where=where,
-                fix="shorten the task, or see that max_new_tokens is at least 1",
-            )
+            raise DataError("there is nothing to be written", where=where, fix="let max_new_tokens be at least 1")
         if draw.seeds and len(draw.seeds) != draw.samples:
             raise DataError(f"{draw.samples} samples but {len(draw.seeds)} seeds", where=where)
         seeds = draw.seeds or tuple(stable_seed(task.id, i) for i in range(draw.samples))

@@ -16,7 +16,7 @@ LIKELY = 0.25
 RETRY = 0.1
 """... but for this share of the times that it comes up: policies change."""
 TRIES = 32
-"""Prompts looked at before one is taken as it comes."""
+"""Prompts looked at before the next that may be drawn at all is taken as it comes."""
 KEPT = {False: 4096, True: 256}
 """Prompts of a domain that are remembered, of finite and of endless ones; the longest unseen is forgotten first."""
 HARD = 0.25
@@ -92,6 +92,12 @@ class PromptPicker:
             self._touch(task.prompt_hash, step)
         return task
 
+    def refuse(self, task: Task) -> None:
+        """The task that was picked last cannot be sampled: forget it, and never pick it again."""
+        del self._places[task.id]
+        self.records.pop(task.prompt_hash, None)
+        self.excluded.add(task.prompt_hash)
+
     def observe(self, task_id: str, passes: float, valid: int) -> None:
         """How the group of a task that was picked in this step ended."""
         level, place, key = self._places.pop(task_id)
@@ -127,17 +133,17 @@ class PromptPicker:
     # ------------------------------------------------------------------------------------------------------- inside
 
     def _walk(self, level: int, step: int, rate: float) -> Task | None:
-        for attempt in range(TRIES):
+        for attempt in range(2 * TRIES):
             task, after = self.pool.train(self.cursors[level], level)
             self.cursors[level] = after
-            if self._worth(task, step, rate, last=attempt == TRIES - 1):
+            if self._worth(task, step, rate, last=attempt >= TRIES - 1):
                 self._places[task.id] = level, after - 1, task.prompt_hash
                 return task
             self.skipped += 1
         return None
 
     def _worth(self, task: Task, step: int, rate: float, last: bool) -> bool:
-        """Whether to draw it; the last one that is looked at is drawn unless it is being sampled already."""
+        """Whether to draw it; a `last` one is drawn unless it is being sampled already, or excluded."""
         if task.id in self._places or task.prompt_hash in self.excluded:
             return False
         record = self.records.get(task.prompt_hash)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.errors import SurefootError
+from surefoot.errors import DataError, SurefootError
 from surefoot.schedule.ledger import Ledger
 from surefoot.schedule.prompts import Pool, PromptPicker
 from surefoot.schedule.rule import Arms, Outcomes, Rule
@@ -17,6 +17,8 @@ WINDOW = 20
 """Steps within which no prompt is drawn twice."""
 PROMPT_TOKEN = 0.1
 """What a token that is only read costs, in tokens that are written: reading is done for all of a prompt at once."""
+MOST_REFUSED = 64
+"""Tasks of a domain that one draw leaves out in a row before the domain counts as failing."""
 
 
 class DomainScheduler:
@@ -51,6 +53,10 @@ class DomainScheduler:
         self.ledger = Ledger()
         self.log: Callable[[dict[str, Any]], None] | None = None
         """Told of each step's outcomes as the rule sees them; `replay` rebuilds the rule's state from these lines."""
+        self.refusal: Callable[[Task], str] = lambda task: ""
+        """Why a task cannot be sampled (its prompt is too long); such a task is left out for good."""
+        self.refused: dict[str, dict[str, str]] = {}
+        """Tasks that were left out in the last draw: why, by domain and task id."""
         self._index = {name: row for row, name in enumerate(arms.names)}
         self.failures: dict[str, str] = {}
         self.opened: dict[str, int] = {}
@@ -67,7 +73,7 @@ class DomainScheduler:
         Args:
             available: What multiplies the share of a domain: 0 for one that is shut off, 1 where nothing is said.
         """
-        self._step, self._levels, self.failures, self.opened = step, {}, {}, {}
+        self._step, self._levels, self.failures, self.opened, self.refused = step, {}, {}, {}, {}
         self._open = self._factors * [(available or {}).get(name, 1.0) for name in self.arms.names]
         plan = self.rule.allocate(step, self.prompts, self._open)
         draws = []
@@ -90,12 +96,23 @@ class DomainScheduler:
         if name in self.failures:
             return None
         try:
-            return self.pickers[name].pick(level, self._step, self.ledger.rate(name, level))
+            return self._pick_fitting(name, level)
         except Exception as failed:  # a source may be anybody's code
             self.failures[name] = (
                 failed.what if isinstance(failed, SurefootError) else f"{type(failed).__name__}: {failed}"
             )
             return None
+
+    def _pick_fitting(self, name: str, level: int) -> Task | None:
+        """The next task that can be sampled; those before it that cannot are excluded, and told in `refused`."""
+        why = ""
+        for _ in range(MOST_REFUSED):
+            task = self.pickers[name].pick(level, self._step, self.ledger.rate(name, level))
+            if task is None or not (why := self.refusal(task)):
+                return task
+            self.pickers[name].refuse(task)
+            self.refused.setdefault(name, {})[task.id] = why
+        raise DataError(f"{MOST_REFUSED} tasks in a row cannot be sampled: {why}", where=f"domain {name}")
 
     def exclude(self, name: str, prompt_hash: str) -> None:
         """Never draw this prompt of a domain again."""

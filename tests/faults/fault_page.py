@@ -14,7 +14,14 @@ from typing import TypeVar
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "faults.md"
 BEGIN, END = "<!-- table: tests/faults/fault_page.py -->", "<!-- end of table -->"
-MODULES = ("test_grader_faults", "test_part_faults", "test_update_faults", "test_storage_faults", "test_sudden_ends")
+MODULES = (
+    "test_grader_faults",
+    "test_data_faults",
+    "test_part_faults",
+    "test_update_faults",
+    "test_storage_faults",
+    "test_sudden_ends",
+)
 
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -149,6 +149,8 @@ def test_the_model_decides_the_longest_sequence(tiny: LoadedModel) -> None:
 def test_a_long_prompt_is_refused_by_the_name_of_its_task(tiny: LoadedModel) -> None:
     with pytest.raises(DataError, match=r"'huge'.*max_prompt_tokens"):
         engine(tiny).rollout([draw("fine", 1, 4), draw("huge", 1, 4, "word " * 100)], Sampling())
+    assert not engine(tiny).refusal(draw("fine", 1, 4).task)
+    assert "max_prompt_tokens is 256" in engine(tiny).refusal(draw("huge", 1, 4, "word " * 100).task)
 
 
 def test_running_out_of_memory_says_what_to_lower(tiny: LoadedModel) -> None:

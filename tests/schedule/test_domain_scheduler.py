@@ -141,3 +141,27 @@ def test_a_domain_that_is_scaled_down_is_drawn_less_also_after_a_restart(rule: s
     before, after, again = (Counter(draw.task.domain for draw in take(s, 1, 40)) for s in (plain, slowed, resumed))
     assert 0 < after["b"] < 0.8 * before["b"]
     assert again == after
+
+
+def test_tasks_that_cannot_be_sampled_are_replaced_and_not_seen_again() -> None:
+    plan = scheduler("uniform", size=12)
+    plan.refusal = lambda task: "too long" if int(task.id.split("/")[1]) % 3 == 0 else ""
+    told: dict[str, str] = {}
+    for step in range(1, 30):
+        now = plan.draw(step)
+        assert len(now) == 6 and not any(int(draw.task.id.split("/")[1]) % 3 == 0 for draw in now)
+        for tasks in plan.refused.values():
+            assert not told.keys() & tasks.keys()
+            told |= tasks
+        plan.observe([graded(draw, step) for draw in now], UpdateReport(step))
+    assert len(told) == 12 and set(told.values()) == {"too long"}
+    resumed = scheduler("uniform", size=12)
+    resumed.restore(json.loads(json.dumps(plan.state())))
+    assert [d.task.id for d in resumed.draw(30)] == [d.task.id for d in plan.draw(30)] and not resumed.refused
+
+
+def test_a_domain_of_nothing_but_long_prompts_counts_as_failing() -> None:
+    plan = scheduler("uniform")
+    plan.refusal = lambda task: "the prompt has 9000 tokens" if task.domain == "b" else ""
+    assert {draw.task.domain for draw in plan.draw(1)} == {"a", "c"}
+    assert "9000 tokens" in plan.failures["b"] and plan.failures.keys() == {"b"}

@@ -160,5 +160,9 @@ def test_what_is_wrong_with_an_endpoint_is_said(address: str) -> None:
     with pytest.raises(ModelError, match="'tiny' is"):
         list(engine.rollout([Draw(tasks(1)[0], 1, 2)], Sampling()))
     long = Task("d/long", "d", ({"role": "user", "content": "x" * 9000},))
-    with pytest.raises(DataError, match="d/long"):
-        list(OpenAIEngine(address).rollout([Draw(long, 1, 2)], Sampling()))
+    got = list(OpenAIEngine(address).rollout([Draw(long, 1, 2), Draw(tasks(1)[0], 1, 2)], Sampling()))
+    stops = {rollout.task_id: rollout.stop for rollout in got}
+    assert stops.pop("d/long") == "aborted" and len(stops) == 1 and "aborted" not in stops.values()
+    assert any("tokens" in rollout.text for rollout in got if rollout.stop == "aborted")
+    with pytest.raises(DataError, match="d/0"):
+        list(OpenAIEngine(address).rollout([Draw(tasks(1)[0], 1, 2)], Sampling(temperature=-1.0)))
