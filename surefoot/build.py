@@ -106,6 +106,7 @@ def scheduler(recipe: Recipe, suite: Suite) -> DomainScheduler:
         samples=recipe.rollout.samples,
         seed=recipe.seed,
         second_price=settings.second_price,
+        grader_seconds={d.name: d.grader_seconds for d in suite.domains if d.grader_seconds is not None},
     )
 
 

@@ -223,18 +223,27 @@ def audit_domains(
     tasks: Annotated[int, typer.Option(min=2, help="Tasks a domain.")] = 20,
     out: Annotated[Path | None, typer.Option(help="Write audit.html, audit.json and domain cards here.")] = None,
     fail_over: Annotated[float, typer.Option(min=0, max=1, help="Share of tasks that may be judged wrongly.")] = 0.05,
+    cases: Annotated[
+        Path | None, typer.Option(help="Texts that `surefoot review --cases` wrote: must not pay.")
+    ] = None,
     recipe: RecipeFile = QUICKSTART,
     set_: Set = None,
 ) -> None:
     """Red-team verifiers before training: can they be fooled, do they refuse what is right? Exits with 1 if so."""
+    from surefoot.domains.audit.cases import read_cases
     from surefoot.domains.audit.run import audit_all, write_reports
+    from surefoot.recipe import load_recipe
 
-    audits = []
-    for found in audit_all([_one_domain(name, recipe, set_) for name in names], tasks):
+    audits, rejected = [], read_cases(cases) if cases else {}
+    configs = [_one_domain(name, recipe, set_) for name in names]
+    integrity = load_recipe(recipe, set_ or ()).reward.integrity if recipe.is_file() else None
+    for found in audit_all(configs, tasks, cases=rejected, integrity=integrity):
         audits.append(found)
         state = "[red]fails[/]" if found.fails(fail_over) else "[green]holds[/]"
         rates = f"false accepts {found.fooled}, false rejects {found.refused}, best blind guess {found.guess_rate:.0%}"
         console.print(state, f"{found.domain}: {found.tasks} tasks,", rates.replace("[", "\\["), highlight=False)
+        if found.cases.tries:
+            console.print(f"  {found.cases.hits} of {found.cases.tries} rejected texts are paid", highlight=False)
         for problem in found.problems:
             console.print(f"  - {problem}", highlight=False, markup=False, soft_wrap=True)
     if out:

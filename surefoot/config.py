@@ -77,7 +77,8 @@ class DomainConfig(Section):
     """Loss, clip and KL of this domain, if not the recipe's: `learner = { loss = "gspo", kl = 0.01 }`."""
     card: str | None = None
     """Path of a domain card that `surefoot audit` wrote: what blind guessing earned there is the chance level, if it is
-    more than the source's own, and partial credit counts from the floor that was paid for nothing."""
+    more than the source's own, partial credit counts from the floor that was paid for nothing, and the scheduler
+    reckons with its time of a grading. A card whose fingerprint is not that of tasks and grader is refused."""
 
 
 class RolloutConfig(Section):
@@ -195,7 +196,8 @@ class ScheduleConfig(Section):
     """Of the adaptive rule: steps after which a domain is drawn again at the latest; more if there are more than ten
     domains for each prompt of a step."""
     second_price: float = Field(default=0.0, ge=0)
-    """Tokens that a second of grading is worth. Above 0, draws depend on measured time, so runs are not repeatable."""
+    """Tokens that a second of grading is worth. Above 0, draws depend on measured time, so runs are not repeatable,
+    unless every domain has a card, which says the time."""
 
 
 class EvaluateConfig(Section):

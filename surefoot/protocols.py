@@ -145,6 +145,8 @@ class Domain:
     description: str = ""
     levels: tuple[TaskSource, ...] = ()
     """The same domain by level of difficulty, the easiest first; empty for a domain without levels."""
+    grader_seconds: float | None = None
+    """Time of one grading, as the domain's card says; None without a card."""
 
 
 # ------------------------------------------------------------------------------------------------ engine and learner

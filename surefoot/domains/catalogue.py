@@ -12,6 +12,7 @@ from statistics import fmean
 
 from surefoot.config import DomainConfig
 from surefoot.domains import code, files, instructions, long_context, python_file, reasoning
+from surefoot.domains.fingerprint import fingerprint
 from surefoot.domains.levels import LevelSource, MixedSource, at_levels
 from surefoot.domains.shots import PresentedSource, ShotSource
 from surefoot.errors import ConfigError
@@ -50,15 +51,10 @@ def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> D
     if config.image is not None:
         grader = _in_image(grader, config)
     how = config.extract or str(getattr(grader, "extract", "whole"))
-    chance = fmean(one.chance for one in built)
-    if config.card is not None:
-        card = _card_of(config)
-        chance = max(chance, card.guess_rate)
-        grader = RebasedGrader(grader, card) if card.floor > 0 else grader
     sources = [_presented(one.source, config, how) for one in built]
     levels = tuple(LevelSource(source, level) for level, source in enumerate(sources)) if len(sources) > 1 else ()
     own_limit = default_max_new_tokens if domain.max_new_tokens == UNSAID else domain.max_new_tokens
-    return replace(
+    made = replace(
         domain,
         name=config.name,
         source=MixedSource(levels) if levels else sources[0],
@@ -66,8 +62,9 @@ def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> D
         grader=grader,
         max_new_tokens=config.max_new_tokens or own_limit,
         weight=config.weight,
-        chance=chance if config.chance is None else config.chance,
+        chance=fmean(one.chance for one in built) if config.chance is None else config.chance,
     )
+    return made if config.card is None else _with_card(made, config)
 
 
 def _presented(source: TaskSource, config: DomainConfig, how: str) -> TaskSource:
@@ -86,8 +83,20 @@ def _in_image(grader: Grader, config: DomainConfig) -> Grader:
     return replace(grader, image=str(config.image))
 
 
-def _card_of(config: DomainConfig) -> DomainCard:
-    """The card that the recipe names. Raises DataError if there is none, ConfigError if it is of another source."""
+def _with_card(domain: Domain, config: DomainConfig) -> Domain:
+    """The domain with what its audit measured: chance level, floor of partial credit, time of a grading."""
+    card = _card_of(domain, config)
+    return replace(
+        domain,
+        grader=RebasedGrader(domain.grader, card) if card.floor > 0 else domain.grader,
+        chance=max(domain.chance, card.guess_rate) if config.chance is None else config.chance,
+        grader_seconds=card.grader_seconds,
+    )
+
+
+def _card_of(domain: Domain, config: DomainConfig) -> DomainCard:
+    """The card that the recipe names. Raises DataError if there is none, ConfigError if it is of another source or of
+    other tasks or another grader than the domain has now."""
     assert config.card is not None
     card = read_card(Path(config.card).expanduser())
     if card.source != config.source:
@@ -95,6 +104,12 @@ def _card_of(config: DomainConfig) -> DomainCard:
             f"the card is of {card.source!r}, not of {config.source!r}",
             where=f"domains.{config.name}.card",
             fix=f"surefoot audit {config.source} --out DIR writes the right one",
+        )
+    if (now := fingerprint(domain)) != card.fingerprint:
+        raise ConfigError(
+            f"the card is out of date: tasks or grader changed since its audit ({card.fingerprint}, now {now})",
+            where=f"domains.{config.name}.card",
+            fix=f"audit the domain as this recipe has it: surefoot audit {config.name} --recipe RECIPE --out DIR",
         )
     return card
 

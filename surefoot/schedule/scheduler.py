@@ -33,6 +33,7 @@ class DomainScheduler:
         seed: Every draw depends on it, on the step and on what was observed, and on nothing else.
         second_price: Tokens that a second of grading is worth. Above 0, draws depend on measured time, so that two runs
             of a recipe are no longer alike; replaying a run's log still is exact.
+        grader_seconds: Time of one grading by domain, as domain cards say; used in place of measured time.
     """
 
     def __init__(
@@ -46,9 +47,11 @@ class DomainScheduler:
         samples: int,
         seed: int,
         second_price: float = 0.0,
+        grader_seconds: Mapping[str, float] | None = None,
     ) -> None:
         self.arms, self.rule, self.max_new_tokens = arms, rule, max_new_tokens
         self.prompts, self.samples, self.seed, self.second_price = prompts, samples, seed, second_price
+        self._grader_seconds = dict(grader_seconds or {})
         self.pickers = {name: PromptPicker(pools[name], samples, WINDOW, seed) for name in arms.names}
         self.ledger = Ledger()
         self.log: Callable[[dict[str, Any]], None] | None = None
@@ -163,7 +166,8 @@ class DomainScheduler:
         read = group.rollouts[0].prompt_length if group.rollouts else 0
         cost = sum(rollout.sampled for rollout in group.rollouts) + PROMPT_TOKEN * read
         if self.second_price:
-            cost += self.second_price * sum(verdict.seconds for verdict in group.verdicts)
+            known = self._grader_seconds.get(group.task.domain)
+            cost += self.second_price * sum(v.seconds if known is None else known for v in group.verdicts)
         level = self._levels[group.task.id]
         return [self._index[group.task.domain], level, len(group.rollouts), len(valid), passes, cost]
 

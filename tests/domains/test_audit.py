@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from made_up import ListSource, ask, domain_of, written
 from typer.testing import CliRunner
 
-from surefoot.config import DomainConfig
+from surefoot.config import DomainConfig, IntegrityConfig
 from surefoot.domains import build_domain
 from surefoot.domains.audit import Rate, audit
+from surefoot.domains.audit.cases import read_cases
 from surefoot.domains.audit.page import to_html
 from surefoot.domains.audit.probes import NON_ANSWERS, attacks, guesses
 from surefoot.domains.audit.record import as_data, card_of, from_data, write_cards
 from surefoot.domains.audit.twin import ask_twins
 from surefoot.domains.audit.variants import variants
+from surefoot.domains.fingerprint import fingerprint
 from surefoot.domains.reasoning_raw import as_published
 from surefoot.errors import ConfigError, DataError
 from surefoot.rewards.cards import read_cards
-from surefoot.types import Verdict
+from surefoot.rewards.graders import named_grader
+from surefoot.store.review import open_review
+from surefoot.store.rollouts import write_rollouts
+from surefoot.types import Group, Reward, Verdict
 
 
 def numbers(count: int, start: int = 100):
@@ -221,17 +227,83 @@ def test_json_reads_back_and_cards_are_for_others_to_read(sandbox, tmp_path):
 
 def test_a_recipe_reads_a_card(sandbox, tmp_path):
     found = audit(faulty(pays_a_little), sandbox, 4, source="code:lists")
-    [path] = write_cards([found], tmp_path)
+    now = fingerprint(build_domain(DomainConfig(name="other", source="code:lists")))
+    [path] = write_cards([replace(found, fingerprint=now)], tmp_path)
     built = build_domain(DomainConfig(name="lists", source="code:lists", card=str(path)))
     task = built.source.task("train", 0)
     half = Verdict("wrong", 0.65)
     object.__setattr__(built.grader, "inner", Judge(lambda task, text: half))
     assert built.grader.grade(task, written(task, "x"), sandbox).score == pytest.approx(0.5)
     assert built.chance == pytest.approx(found.guess_rate)
+    assert built.grader_seconds == pytest.approx(found.mean_seconds) and fingerprint(built) != now  # it is rebased
     with pytest.raises(ConfigError, match="the card is of 'code:lists'"):
         build_domain(DomainConfig(name="words", source="code:words", card=str(path)))
     with pytest.raises(DataError, match="cannot be read"):
         build_domain(DomainConfig(name="lists", source="code:lists", card=str(tmp_path / "none.json")))
+    with pytest.raises(ConfigError, match="out of date"):
+        build_domain(DomainConfig(name="lists", source="code:lists", instruction="Be brief.", card=str(path)))
+    path.write_text(path.read_text().replace('"version": 2', '"version": 1'))
+    with pytest.raises(DataError, match="of version 1"):
+        build_domain(DomainConfig(name="lists", source="code:lists", card=str(path)))
+
+
+def test_a_fingerprint_changes_with_tasks_and_grader_and_not_with_the_name(tmp_path):
+    file = tmp_path / "shop.py"
+    source = (
+        "from surefoot import domain, task\n\n@domain\ndef shop(rng):\n    n = rng.randint(100, 999)\n"
+        "    return task(f'Say {n}.', answer=n)\n\n"
+        "@shop.grader\ndef grade(task, rollout):\n    return rollout.text == task.checks['answer']\n"
+    )
+    file.write_text(source)
+    first = fingerprint(build_domain(DomainConfig(name="a", source=f"{file}:shop")))
+    assert fingerprint(build_domain(DomainConfig(name="b", source=f"{file}:shop"))) == first
+    file.write_text(source.replace("rollout.text ==", "rollout.text.strip() =="))
+    assert fingerprint(build_domain(DomainConfig(name="a", source=f"{file}:shop"))) != first
+    numbers = [DomainConfig(name="a", source="code:numbers", shots=shots) for shots in (0, 1)]
+    assert len({fingerprint(build_domain(config)) for config in numbers}) == 2
+    exact, choice = (named_grader("exact", extract=how) for how in ("whole", "last_line"))
+    assert fingerprint(replace(domain_of(SOUND), grader=exact)) != fingerprint(replace(domain_of(SOUND), grader=choice))
+
+
+def rejected(run, texts, task):
+    """Cases of a run whose rollouts with these texts were all rejected, through the review's own store and command."""
+    (run / "rollouts").mkdir(parents=True)
+    rollouts = tuple(written(task, text) for text in texts)
+    rollouts = tuple(replace(rollout, sample=i) for i, rollout in enumerate(rollouts))
+    group = Group(task, rollouts, (Verdict("right", 1.0),) * len(texts), (Reward(1.0),) * len(texts))
+    write_rollouts(run / "rollouts", 1, [group])
+    store = open_review(run)
+    for item in store.items():
+        store.decide(item.position, "ann", "reject", note="says nothing")
+    path = run / "cases.jsonl"
+    path.write_text("".join(json.dumps(case) + "\n" for case in store.cases()))
+    return read_cases(path)
+
+
+def test_rejected_texts_must_not_be_paid(sandbox, tmp_path):
+    domain = faulty(lambda task, text: is_answer(task, text) or "trust me" in text)
+    task = domain.source.task("train", 3)
+    cases = rejected(tmp_path / "run", ["trust me", "no"], task)[task.domain]
+    found = audit(domain, sandbox, 4, cases=cases)
+    assert found.cases == Rate(1, 2) and found.fails(1.0) and from_data(as_data(found)) == found
+    assert any("1 of 2 texts that people rejected are still paid" in p and "trust me" in p for p in found.problems)
+    rule = IntegrityConfig(phrases={"Trust me": "zero"})
+    assert not audit(domain, sandbox, 4, cases=cases, integrity=rule).cases.hits
+    flagged = IntegrityConfig(phrases={"Trust me": "flag"})
+    assert audit(domain, sandbox, 4, cases=cases, integrity=flagged).cases.hits == 1
+    mended = audit(faulty(is_answer), sandbox, 4, cases=cases)
+    assert mended.cases == Rate(0, 2) and not mended.fails(0.0)
+    gone = [{**cases[0], "messages": [{"role": "user", "content": "Another question?"}]}]
+    assert "not found any more" in audit(domain, sandbox, 4, cases=gone).problems[-1]
+
+
+def test_malformed_cases_are_told_with_their_line(tmp_path):
+    path = tmp_path / "cases.jsonl"
+    path.write_text('\n{"domain": "a"}\n')
+    with pytest.raises(DataError, match=r"cases\.jsonl:2"):
+        read_cases(path)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_cases(tmp_path / "none.jsonl")
 
 
 def test_the_command_writes_reports_and_fails_over_a_threshold(tmp_path, monkeypatch):
@@ -244,9 +316,12 @@ def test_the_command_writes_reports_and_fails_over_a_threshold(tmp_path, monkeyp
     )
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "report"
-    arguments = ["audit", "shop.py:any_text", "--tasks", "4", "--out", str(out)]
+    case = {"domain": "x", "task_id": "x/train/0", "messages": [], "text": "yes", "note": ""}
+    (tmp_path / "cases.jsonl").write_text(json.dumps(case))
+    arguments = ["audit", "shop.py:any_text", "--tasks", "4", "--out", str(out), "--cases", "cases.jsonl"]
     ended = CliRunner().invoke(app, arguments)
     assert ended.exit_code == 1 and "fails" in ended.output and "garbage" in ended.output
+    assert "1 rejected texts were not tried" in ended.output
     assert json.loads((out / "audit.json").read_text())["failed"] and (out / "audit.html").exists()
     assert [path.name for path in (out / "cards").iterdir()] == [
         f"{json.loads((out / 'audit.json').read_text())['failed'][0]}.json"

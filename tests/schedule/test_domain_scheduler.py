@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,6 +52,24 @@ def take(plan: DomainScheduler, first: int, last: int) -> list[Draw]:
         plan.observe([graded(draw, step) for draw in now], UpdateReport(step))
         draws += now
     return draws
+
+
+def test_a_card_says_what_grading_costs_so_that_draws_do_not_depend_on_the_clock() -> None:
+    def drawn(seconds: float, known: dict[str, float]) -> Counter[str]:
+        plan = scheduler()
+        plan.second_price, plan._grader_seconds = 10.0, known
+        found: Counter[str] = Counter()
+        for step in range(1, 41):
+            now = plan.draw(step)
+            groups = [graded(draw, step) for draw in now]
+            slow = [replace(g, verdicts=tuple(replace(v, seconds=seconds) for v in g.verdicts)) for g in groups]
+            plan.observe(slow, UpdateReport(step))
+            found.update(draw.task.domain for draw in now)
+        return found
+
+    cards = {"a": 0.01, "b": 0.01, "c": 5.0}
+    assert drawn(0.1, cards) == drawn(7.0, cards)
+    assert drawn(0.1, cards)["c"] < 0.7 * drawn(0.1, {})["c"]
 
 
 @pytest.mark.parametrize("rule", ["adaptive", "proportional", "uniform", "dapo", "sec", "dump"])

@@ -5,18 +5,22 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
+from surefoot.config import IntegrityConfig
+from surefoot.domains.audit.cases import Case, try_cases
 from surefoot.domains.audit.probes import Probe, attacks, guesses, reference
 from surefoot.domains.audit.result import FAULTS, SLOW_SECONDS, Audit, ProbeResult, Rate
 from surefoot.domains.audit.trial import Trial, extraction
-from surefoot.domains.audit.twin import Replies, compare, digest, repeated
+from surefoot.domains.audit.twin import Replies, compare, repeated
 from surefoot.domains.audit.variants import variants
+from surefoot.domains.fingerprint import fingerprint
 from surefoot.domains.pool import DEMONSTRATED, TaskPool
 from surefoot.errors import SurefootError
 from surefoot.protocols import Domain, Sandbox
 from surefoot.rewards.grading import GradingPool
-from surefoot.types import Split, Task, Verdict, dump
+from surefoot.types import Split, Task, Verdict
 
 COMMON = 3
 """Commonest held-out answers that are tried as constants."""
@@ -24,13 +28,24 @@ LEAK_PROMPTS, LEAK_SECONDS = 200, 5.0
 Sent = tuple[Task, Probe]
 
 
-def audit(domain: Domain, sandbox: Sandbox, tasks: int = 12, *, source: str = "", twin: Replies | None = None) -> Audit:
+def audit(
+    domain: Domain,
+    sandbox: Sandbox,
+    tasks: int = 12,
+    *,
+    source: str = "",
+    twin: Replies | None = None,
+    cases: Sequence[Case] = (),
+    integrity: IntegrityConfig | None = None,
+) -> Audit:
     """Audit a domain on its first `tasks` training tasks.
 
     Args:
         source: What the domain was built from, for the report.
         twin: What a second process with another hash seed says of the same domain, from `ask_twin`; None leaves that
             comparison out.
+        cases: Texts that people rejected, which must not be paid.
+        integrity: What the recipe does about findings; it decides whether a case is paid.
 
     Never raises for a domain that cannot be used: the report's `error` says so.
     """
@@ -39,7 +54,10 @@ def audit(domain: Domain, sandbox: Sandbox, tasks: int = 12, *, source: str = ""
         chosen = first_tasks(pool, tasks)
         _ = pool.heldout
         with GradingPool([domain], sandbox, workers=2, seconds=60.0) as graders:
-            return _measured(domain, pool, chosen, Trial(graders), source, twin)
+            trial = Trial(graders)
+            found = _measured(domain, pool, chosen, trial, source, twin)
+            tried, paid, lost = try_cases(domain, cases, trial, integrity or IntegrityConfig())
+            return replace(found, probes=(*found.probes, *tried), cases=paid, lost_cases=lost)
     except SurefootError as error:
         nothing = Rate(0, 0)
         return Audit(
@@ -98,7 +116,7 @@ def _measured(
         leaked=leak[2],
         heldout_in_train=len({task.prompt_hash for task in tasks} & pool.hashes),
         shots_shown=sum(bool(task.metadata.get(DEMONSTRATED)) for task in straight(domain, "train", len(tasks))),
-        fingerprint=_fingerprint(domain, tasks),
+        fingerprint=fingerprint(domain),
     )
 
 
@@ -166,8 +184,3 @@ def straight(domain: Domain, split: Split, count: int) -> Iterator[Task]:
     size = domain.source.size(split)
     for index in range(count if size is None else min(count, size)):
         yield domain.source.task(split, index)
-
-
-def _fingerprint(domain: Domain, tasks: Sequence[Task]) -> str:
-    grader = f"{type(domain.grader).__module__}.{type(domain.grader).__qualname__} {extraction(domain)}"
-    return digest([grader, *(dump(task) for task in tasks)])

@@ -16,7 +16,7 @@ from surefoot.domains.audit.code_probes import code_guesses, code_non_answers
 from surefoot.domains.shots import present
 from surefoot.types import Task
 
-ProbeKind = Literal["non-answer", "hedge", "guess", "variant", "taste", "reference"]
+ProbeKind = Literal["non-answer", "hedge", "guess", "variant", "taste", "reference", "case"]
 NON_ANSWERS = {
     "empty": "",
     "whitespace": " \n\t ",

@@ -13,6 +13,8 @@ from pydantic import TypeAdapter
 from surefoot.domains.audit.result import Audit, Rate
 from surefoot.rewards.cards import DomainCard
 
+RATES = ("fooled", "refused", "oracle_failures", "leaked", "cases")
+
 
 def card_of(audit: Audit) -> DomainCard:
     """The card of an audited domain."""
@@ -36,7 +38,7 @@ def card_of(audit: Audit) -> DomainCard:
 def as_data(audit: Audit) -> dict[str, Any]:
     """Everything that was found, ready for JSON, rates with their intervals."""
     data = asdict(audit)
-    for name in ("fooled", "refused", "oracle_failures", "leaked"):
+    for name in RATES:
         data[name] |= {"share": getattr(audit, name).share, "interval": list(getattr(audit, name).interval)}
     return {**data, "floor": audit.floor, "guess_rate": audit.guess_rate, "problems": list(audit.problems)}
 
@@ -44,7 +46,7 @@ def as_data(audit: Audit) -> dict[str, Any]:
 def from_data(data: dict[str, Any]) -> Audit:
     """The inverse of `as_data`. Raises pydantic.ValidationError for anything else."""
     plain = {key: value for key, value in data.items() if key not in ("floor", "guess_rate", "problems")}
-    for name in ("fooled", "refused", "oracle_failures", "leaked"):
+    for name in RATES:
         plain[name] = Rate(plain[name]["hits"], plain[name]["tries"])
     return TypeAdapter(Audit).validate_python(plain)
 

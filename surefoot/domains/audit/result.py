@@ -87,7 +87,11 @@ class Audit:
     """Held-out prompts that training would show all the same."""
     shots_shown: int = 0
     fingerprint: str = ""
-    """Changes if tasks, grader or their versions do."""
+    """Changes if tasks or grader do."""
+    cases: Rate = Rate(0, 0)
+    """Texts that people rejected and that are still paid."""
+    lost_cases: int = 0
+    """Such texts whose task the domain has no longer."""
     error: str = ""
     """Why the domain could not be audited at all."""
 
@@ -114,11 +118,11 @@ class Audit:
     def fails(self, rate: float) -> bool:
         """Whether more than a share of `rate` of tasks is fooled, refuses a variant, or fails its own answer.
 
-        Crashes, changing verdicts and held-out prompts in training fail at any rate.
+        Crashes, changing verdicts, held-out prompts in training, and texts that people rejected fail at any rate.
         """
         worst = max(self.fooled.share, self.refused.share, self.oracle_failures.share)
         broken = self.ungradable or self.disagreements or self.unstable or self.heldout_in_train or self.error
-        return worst > rate or bool(broken)
+        return worst > rate or bool(broken) or self.cases.hits > 0
 
     def _problems(self) -> Iterator[str]:
         if self.error:
@@ -130,6 +134,12 @@ class Audit:
             for probe in sorted((p for p in self.probes if p.kind == kind), key=lambda p: -p.accepted)[:3]:
                 if probe.accepted:
                     yield f"{kind} accepted by {probe.accepted} of {probe.tried} tasks: {probe.name} ({probe.example})"
+        if self.cases.hits:
+            example = next(p for p in self.probes if p.kind == "case" and p.accepted)
+            paid = f"{self.cases.hits} of {self.cases.tries} texts that people rejected are still paid"
+            yield f"{paid}: {example.name} ({example.example})"
+        if self.lost_cases:
+            yield f"{self.lost_cases} rejected texts were not tried: their tasks are not found any more"
         if self.floor >= FLOOR:
             best = max((p for p in self.probes if p.kind == "non-answer"), key=lambda p: p.score)
             yield f"it pays {self.floor:.3f} for nothing ({best.name})"

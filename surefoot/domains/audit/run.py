@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from surefoot.config import DomainConfig
+from surefoot.config import DomainConfig, IntegrityConfig
+from surefoot.domains.audit.cases import Case
 from surefoot.domains.audit.measure import audit
 from surefoot.domains.audit.page import to_html
 from surefoot.domains.audit.record import as_data, write_cards
@@ -16,16 +17,29 @@ from surefoot.domains.catalogue import build_domain
 from surefoot.sandbox import open_sandbox
 
 
-def audit_all(configs: Sequence[DomainConfig], tasks: int) -> Iterator[Audit]:
-    """The audit of each domain, as soon as it is done.
+def audit_all(
+    configs: Sequence[DomainConfig],
+    tasks: int,
+    *,
+    cases: Mapping[str, Sequence[Case]] | None = None,
+    integrity: IntegrityConfig | None = None,
+) -> Iterator[Audit]:
+    """The audit of each domain, as soon as it is done. A card that a domain has already is left out of account.
+
+    Args:
+        cases: Texts that people rejected, by domain; a single domain is tried with all of them.
+        integrity: What the recipe does about findings.
 
     Raises ConfigError or DataError for a domain that cannot be built, SandboxError where no sandbox is to be had.
     """
+    configs = [config.model_copy(update={"card": None}) for config in configs]
     domains = [build_domain(config) for config in configs]
     twins = ask_twins(configs)
     with open_sandbox() as sandbox:
         for config, domain, twin in zip(configs, domains, twins, strict=True):
-            yield audit(domain, sandbox, tasks, source=config.source, twin=twin)
+            known = cases or {}
+            mine = [c for some in known.values() for c in some] if len(configs) == 1 else known.get(config.name, [])
+            yield audit(domain, sandbox, tasks, source=config.source, twin=twin, cases=mine, integrity=integrity)
 
 
 def write_reports(audits: Sequence[Audit], directory: Path, fail_over: float) -> None:
