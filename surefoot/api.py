@@ -103,7 +103,7 @@ def evaluate(
             shutil.rmtree(folder, ignore_errors=True)
         shown.say(f"{suite.name}: {measure.cost(folder)}")
         shown.stage(f"loading {model}")
-        engine = build.open_engine(source, suite.recipe, endpoint)
+        engine = build.open_engine(source, suite.recipe, measure.suite, endpoint)
         stack.callback(engine.close)
         evaluation = measure(engine, label, folder)
     write_report([evaluation], folder, title=model)

@@ -12,13 +12,16 @@ import torch
 
 from surefoot.config import DomainConfig, FaultsConfig, Recipe, RolloutConfig, SandboxConfig
 from surefoot.domains import TaskPool, build_domain
+from surefoot.errors import ConfigError
 from surefoot.evaluate.variants import INPUTS, derive, derive_inputs
 from surefoot.models import Decoder, LoadedModel, load_model
 from surefoot.models.compute import pick_device, pick_dtype
-from surefoot.protocols import Domain, Engine, Limits, Sandbox
+from surefoot.models.templates import ChatTemplate
+from surefoot.protocols import Domain, Engine, Limits, Sandbox, TrainingEngine
 from surefoot.rewards import GradingPool
 from surefoot.rollout import LocalEngine
 from surefoot.rollout.openai import EndpointOptions, OpenAIEngine, is_endpoint
+from surefoot.rollout.session import SessionEngine
 from surefoot.sandbox import Image, open_sandbox
 from surefoot.sandbox import Sandbox as OpenSandbox
 from surefoot.schedule import Arms, DomainScheduler, make_rule
@@ -32,6 +35,7 @@ class Suite:
     domains: tuple[Domain, ...]
     pools: Mapping[str, TaskPool]
     graders: GradingPool
+    sandbox: Sandbox
 
 
 @contextmanager
@@ -64,7 +68,7 @@ def open_suite(
         faults = faults or FaultsConfig()
         graders = GradingPool(domains, box, sandbox.workers, seconds=faults.deadline, retries=faults.retries)
         try:
-            yield Suite(domains, pools, graders)
+            yield Suite(domains, pools, graders, box)
         finally:
             graders.close()
 
@@ -122,11 +126,36 @@ def engine(model: LoadedModel, decoder: Decoder, rollout: RolloutConfig, version
     )
 
 
-def open_engine(name: str, recipe: Recipe, endpoint: EndpointOptions | None = None) -> Engine:
-    """An engine for evaluating only: over a model that is loaded here, or over an endpoint (`http://...`)."""
-    if is_endpoint(name):
-        return OpenAIEngine(name, endpoint or EndpointOptions())
-    return sampling_engine(load_model(name, seed=recipe.seed, rope=recipe.rope), recipe)
+def with_sessions(engine: TrainingEngine, model: LoadedModel, suite: Suite, recipe: Recipe) -> TrainingEngine:
+    """The engine, able to play episodes if any domain has an environment. Raises ModelError for an unfit template."""
+    if not any(domain.environment for domain in suite.domains):
+        return engine
+    return SessionEngine(
+        engine,
+        ChatTemplate(model.tokenizer, model.end_tokens),
+        suite.domains,
+        suite.sandbox,
+        max_prompt_tokens=recipe.rollout.max_prompt_tokens,
+        max_positions=model.decoder.config.max_positions,
+        seconds=recipe.faults.deadline,
+    )
+
+
+def open_engine(name: str, recipe: Recipe, suite: Suite, endpoint: EndpointOptions | None = None) -> Engine:
+    """An engine for evaluating only: over a model that is loaded here, or over an endpoint (`http://...`).
+
+    Raises ConfigError where an endpoint is to play episodes: it takes no tokens to go on from.
+    """
+    if not is_endpoint(name):
+        model = load_model(name, seed=recipe.seed, rope=recipe.rope)
+        return with_sessions(sampling_engine(model, recipe), model, suite, recipe)
+    if many := [domain.name for domain in suite.domains if domain.environment]:
+        raise ConfigError(
+            "episodes of many turns need a model that is loaded here, not an endpoint",
+            where=f"domains.{many[0]}",
+            fix="leave the domain out, or name a model or a run directory",
+        )
+    return OpenAIEngine(name, endpoint or EndpointOptions())
 
 
 def sampling_engine(model: LoadedModel, recipe: Recipe) -> LocalEngine:

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from surefoot.config_learning import DomainLearning, LearnerConfig, LoraConfig, RopeConfig, WarmStartConfig
 from surefoot.config_section import Section
+from surefoot.config_session import SessionConfig
 from surefoot.config_tracking import TrackingConfig
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "SandboxConfig",
     "ScheduleConfig",
     "Section",
+    "SessionConfig",
     "TrackingConfig",
     "WarmStartConfig",
 ]
@@ -75,6 +77,8 @@ class DomainConfig(Section):
     """Pass rate of blind guessing in the right format; None for the source's own. Reports show it beside results."""
     learner: DomainLearning = DomainLearning()
     """Loss, clip and KL of this domain, if not the recipe's: `learner = { loss = "gspo", kl = 0.01 }`."""
+    session: SessionConfig = SessionConfig()
+    """Bounds of an episode, for domains of many turns: `session = { turns = 6, tokens = 4096 }`."""
     card: str | None = None
     """Path of a domain card that `surefoot audit` wrote: what blind guessing earned there is the chance level, if it is
     more than the source's own, partial credit counts from the floor that was paid for nothing, and the scheduler

@@ -13,11 +13,10 @@ from surefoot.interrupt import Interrupter
 from surefoot.learner import PolicyLearner
 from surefoot.models import LoadedModel
 from surefoot.progress import Progress
-from surefoot.protocols import Scheduler
+from surefoot.protocols import Scheduler, TrainingEngine
 from surefoot.recovery import Recovery, Tell
 from surefoot.rewards import GradingPool, Rewarder
 from surefoot.rewards.integrity.jumps import JumpWatch
-from surefoot.rollout import LocalEngine
 from surefoot.store import CheckpointStore, Journal, RunDirectory, write_rollouts
 from surefoot.store.summary import summarise
 from surefoot.types import Draw, Group, Rollout, Sampling, UpdateReport, Verdict
@@ -44,7 +43,7 @@ class Run:
     directory: RunDirectory
     model: LoadedModel
     scheduler: Scheduler
-    engine: LocalEngine
+    engine: TrainingEngine
     graders: GradingPool
     rewarder: Rewarder
     learner: PolicyLearner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from surefoot.types import (
     Check,
@@ -12,6 +12,7 @@ from surefoot.types import (
     Execution,
     Group,
     IsolationLevel,
+    Message,
     Rollout,
     Sampling,
     Split,
@@ -130,6 +131,45 @@ class Grader(Protocol):
     def grade(self, task: Task, rollout: Rollout, sandbox: Sandbox) -> Verdict: ...
 
 
+@runtime_checkable
+class Environment(Protocol):
+    """The other side of one episode of many turns: users, tools, games. One object an episode.
+
+    Calls come from a thread of their own, one after the other. One that raises, hangs, or gives back something else
+    makes the rollout ungradable and harms no other.
+    """
+
+    def reset(self, task: Task) -> Sequence[Message]:
+        """Begin: the conversation up to the policy's first turn, most often the task's messages."""
+        ...
+
+    def step(self, message: Message) -> Sequence[Message] | None:
+        """What is said to the policy's turn; None at the end of the episode."""
+        ...
+
+    def end(self) -> Mapping[str, Any]:
+        """The episode is over, by `step` or by a budget: plain data for the grader, as `rollout.state`."""
+        ...
+
+
+EnvironmentMaker = Callable[[Sandbox], Environment]
+"""Makes the environment of one episode; what it runs for the policy, it runs in the sandbox."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """How long an episode may be."""
+
+    turns: int = 8
+    """Most turns of the policy."""
+    tokens: int | None = None
+    """Most tokens, prompt and the environment's messages included; None for as many as the engine takes."""
+    observation_tokens: int = 512
+    """A longer message of the environment loses its middle."""
+    on_cut: Literal["go_on", "end"] = "go_on"
+    """What follows a turn that its token limit cut off."""
+
+
 @dataclass(frozen=True, slots=True)
 class Domain:
     """A named source of tasks, its grader and its limits."""
@@ -147,6 +187,15 @@ class Domain:
     """The same domain by level of difficulty, the easiest first; empty for a domain without levels."""
     grader_seconds: float | None = None
     """Time of one grading, as the domain's card says; None without a card."""
+    environment: EnvironmentMaker | None = None
+    """Makes what answers the policy's turns; None for a domain whose answers are single ones."""
+    session: SessionLimits = SessionLimits()
+    """Of episodes, where there is an environment; `max_new_tokens` is the longest turn then."""
+
+    @property
+    def longest_sample(self) -> int:
+        """Most tokens that the policy may write in a rollout."""
+        return self.max_new_tokens * (self.session.turns if self.environment else 1)
 
 
 # ------------------------------------------------------------------------------------------------ engine and learner
@@ -174,6 +223,19 @@ class ChecksPrompts(Protocol):
 
     def refusal(self, task: Task) -> str:
         """Why nothing can be sampled for this task (its prompt is too long); empty if it can."""
+        ...
+
+
+@runtime_checkable
+class TrainingEngine(Engine, Protocol):
+    """An engine over weights that change between rollouts."""
+
+    def refresh(self, version: int) -> None:
+        """The weights were changed in place and have this version now."""
+        ...
+
+    def rest(self) -> None:
+        """Give up what is derived from the weights until the next `rollout`: memory for the learner."""
         ...
 
 

@@ -11,8 +11,7 @@ from surefoot.errors import ResourceError, RunError, SurefootError
 from surefoot.learner import PolicyLearner
 from surefoot.learner.weights import weight_tensors
 from surefoot.models import load_model
-from surefoot.protocols import Scheduler
-from surefoot.rollout import LocalEngine
+from surefoot.protocols import Scheduler, TrainingEngine
 from surefoot.schedule.breakers import Breakers, Change, first_line
 from surefoot.store import Checkpoint, CheckpointStore, Quarantine
 from surefoot.store.quarantine import evidence
@@ -50,7 +49,7 @@ class Recovery:
 
     recipe: Recipe
     scheduler: Scheduler
-    engine: LocalEngine
+    engine: TrainingEngine
     learner: PolicyLearner
     checkpoints: CheckpointStore
     quarantine: Quarantine
@@ -207,7 +206,7 @@ def _gradable(group: Group) -> bool:
     return any(verdict.grade != "ungradable" for verdict in group.verdicts)
 
 
-def take_up(kept: Checkpoint, learner: PolicyLearner, engine: LocalEngine) -> None:
+def take_up(kept: Checkpoint, learner: PolicyLearner, engine: TrainingEngine) -> None:
     """Give the policy weights and optimiser of a checkpoint; its version and the learning rate's schedule go on."""
     masters = weight_tensors(load_model(str(kept.path)).decoder, "master")
     now = learner.counters()

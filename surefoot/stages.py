@@ -25,6 +25,7 @@ from surefoot.models import Decoder, LoadedModel, load_model
 from surefoot.models.chat import answer_tokens, prompt_tokens
 from surefoot.models.compute import pick_device
 from surefoot.progress import Progress
+from surefoot.protocols import ChecksPrompts
 from surefoot.recipe import load_recipe
 from surefoot.recovery import Recovery
 from surefoot.resuming import differences
@@ -171,15 +172,16 @@ def _assemble(
         total_steps=recipe.steps,
         temperature=recipe.rollout.temperature,
         device=pick_device(recipe.device),
-        longest_sample=max(domain.max_new_tokens for domain in suite.domains),
+        longest_sample=max(domain.longest_sample for domain in suite.domains),
         seed=recipe.seed,
         domains={domain.name: domain.learner for domain in recipe.domains},
         teacher=_teacher(recipe.learner.teacher, model),
     )
     scheduler = build.scheduler(recipe, suite)
     scheduler.log = journal.draws
-    engine = build.engine(model, learner.compute, recipe.rollout, learner.version)
-    scheduler.refusal = engine.refusal
+    local = build.engine(model, learner.compute, recipe.rollout, learner.version)
+    engine = build.with_sessions(local, model, suite, recipe)
+    scheduler.refusal = engine.refusal if isinstance(engine, ChecksPrompts) else local.refusal
 
     def tell(kind: str, text: str, **details: Any) -> None:
         progress.say(text)

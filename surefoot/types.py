@@ -90,6 +90,12 @@ class Rollout:
     policy_version: int = 0
     seed: int = 0
     turns: tuple[Turn, ...] = ()
+    messages: tuple[Message, ...] = ()
+    """All that was said after the task's messages, in an episode of many turns; empty for a single answer."""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    """What the environment of an episode leaves to the grader: plain data."""
+    fault: str = ""
+    """Why the rollout cannot be graded: its environment failed. Empty if nothing did."""
 
     @property
     def prompt_length(self) -> int:
@@ -136,6 +142,8 @@ class Check:
     hidden: bool = True
     """Whether the model could not see it in its prompt."""
     dimension: str = "correctness"
+    turn: int = 0
+    """Turn of the policy that it is about, from 1; 0 for the whole answer."""
 
 
 @dataclass(frozen=True, slots=True)

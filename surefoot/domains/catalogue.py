@@ -10,15 +10,16 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from statistics import fmean
 
-from surefoot.config import DomainConfig
+from surefoot.config import DomainConfig, SessionConfig
 from surefoot.domains import code, files, instructions, long_context, python_file, reasoning
 from surefoot.domains.fingerprint import fingerprint
 from surefoot.domains.levels import LevelSource, MixedSource, at_levels
 from surefoot.domains.shots import PresentedSource, ShotSource
 from surefoot.errors import ConfigError
-from surefoot.protocols import Domain, Grader, TaskSource
+from surefoot.protocols import Domain, Grader, SessionLimits, TaskSource
 from surefoot.rewards.cards import DomainCard, RebasedGrader, read_card
 from surefoot.rewards.code import CodeGrader
+from surefoot.rewards.episodes import EpisodeGrader
 from surefoot.rewards.graders import named_grader
 from surefoot.rewards.project import PytestGrader
 
@@ -53,6 +54,10 @@ def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> D
     how = config.extract or str(getattr(grader, "extract", "whole"))
     sources = [_presented(one.source, config, how) for one in built]
     levels = tuple(LevelSource(source, level) for level, source in enumerate(sources)) if len(sources) > 1 else ()
+    if domain.environment is None and config.session != SessionConfig():
+        raise ConfigError(f"{config.source} answers in one turn", where=f"domains.{config.name}.session")
+    if domain.environment is not None:
+        grader = EpisodeGrader(grader, config.session.on_full)
     own_limit = default_max_new_tokens if domain.max_new_tokens == UNSAID else domain.max_new_tokens
     made = replace(
         domain,
@@ -63,8 +68,15 @@ def build_domain(config: DomainConfig, *, default_max_new_tokens: int = 64) -> D
         max_new_tokens=config.max_new_tokens or own_limit,
         weight=config.weight,
         chance=fmean(one.chance for one in built) if config.chance is None else config.chance,
+        session=_limits(domain, config.session),
     )
     return made if config.card is None else _with_card(made, config)
+
+
+def _limits(domain: Domain, wanted: SessionConfig) -> SessionLimits:
+    """The source's own bounds of an episode, but for those that the recipe sets."""
+    said = wanted.model_dump(exclude={"on_full"}, exclude_none=True)
+    return replace(domain.session, **said)
 
 
 def _presented(source: TaskSource, config: DomainConfig, how: str) -> TaskSource:

@@ -11,6 +11,12 @@
     def grade(task, rollout):
         return rollout.text.strip() == task.checks["answer"]
 
+    @doubling.environment                 # optional: what answers the policy's turns, see `protocols.Environment`
+    class Teacher:
+        def reset(self, task): return task.messages
+        def step(self, message): return None if "yes" in message["content"] else [{"role": "user", "content": "No."}]
+        def end(self): return {}
+
 In a recipe: `source = "my_domain.py:doubling"`. The function makes one task from a random generator that depends on the
 task's place only, so tasks never end and every run sees the same ones. A function with `yield` and a parameter `split`
 gives a finite list for `"train"` and for `"heldout"` instead.
@@ -26,7 +32,7 @@ from typing import Any
 
 from surefoot.domains.seeds import split_seed
 from surefoot.errors import DataError
-from surefoot.protocols import GraderFunction
+from surefoot.protocols import Environment, EnvironmentMaker, GraderFunction
 from surefoot.types import Message, Split, Task
 
 MakeTask = Callable[[random.Random], Task]
@@ -45,6 +51,17 @@ class Definition:
     max_new_tokens: int | None = None
     chance: float = 0.0
     description: str = ""
+    make_environment: EnvironmentMaker | None = None
+    turns: int | None = None
+
+    def environment(self, maker: Callable[..., Environment]) -> Callable[..., Environment]:
+        """Decorator: episodes of many turns, against what `maker()` or `maker(sandbox)` gives: one object an episode.
+
+        It runs in this process; what the model wrote may only be run in the sandbox that it is given.
+        """
+        takes_sandbox = bool(inspect.signature(maker).parameters)
+        self.make_environment = maker if takes_sandbox else lambda sandbox: maker()
+        return maker
 
     def grader(self, function: GraderFunction) -> GraderFunction:
         """Decorator: grade with `function(task, rollout) -> Verdict | float | bool`."""
@@ -68,6 +85,7 @@ def domain(
     extract: str | None = None,
     max_new_tokens: int | None = None,
     chance: float = 0.0,
+    turns: int | None = None,
 ) -> Any:
     """Decorator: the function makes the tasks of a domain.
 
@@ -77,6 +95,7 @@ def domain(
         extract: How the answer is found in what the model wrote; None for the grader's own way.
         max_new_tokens: Longest answer.
         chance: Pass rate of blind guessing in the right format.
+        turns: Most turns of the policy, where there is an environment.
     """
 
     def define(make: MakeTask | ListTasks) -> Definition:
@@ -88,6 +107,7 @@ def domain(
             extract=extract,
             max_new_tokens=max_new_tokens,
             chance=chance,
+            turns=turns,
             description=summary[0] if summary else "",
         )
 

@@ -20,7 +20,7 @@ from typing import Any
 from surefoot.config import DomainConfig
 from surefoot.domains.define import Definition, ListedSource, MadeSource, lists_tasks
 from surefoot.errors import ConfigError
-from surefoot.protocols import Domain, Grader, TaskSource
+from surefoot.protocols import Domain, Grader, SessionLimits, TaskSource
 from surefoot.rewards.extracting import ExtractingGrader
 from surefoot.rewards.function import FunctionGrader, JailedFunctionGrader
 from surefoot.rewards.graders import named_grader
@@ -73,6 +73,8 @@ def _of_definition(definition: Definition, config: DomainConfig, path: Path | No
         grader=grader,
         chance=definition.chance,
         description=definition.description,
+        environment=definition.make_environment,
+        session=SessionLimits(turns=definition.turns) if definition.turns else SessionLimits(),
     )
     limit = definition.max_new_tokens
     return domain if limit is None else replace(domain, max_new_tokens=limit)

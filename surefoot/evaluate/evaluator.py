@@ -67,7 +67,7 @@ def heldout_tasks(domain: Domain, count: int) -> Sequence[Task]:
 def plan(domains: Sequence[Domain], *, tasks: int, samples: int, heldout: HeldOut = heldout_tasks) -> Plan:
     """Count tasks, samples and the most tokens that `evaluate` with the same arguments would sample."""
     suite = [entry for entry in _suite(domains, heldout, tasks, samples) if not regrades(entry[0])]
-    each = [(len(drawn), domain.max_new_tokens) for domain, drawn in suite]
+    each = [(len(drawn), domain.longest_sample) for domain, drawn in suite]
     total = sum(count for count, _ in each)
     return Plan(total, total * samples, sum(count * limit for count, limit in each) * samples)
 

@@ -208,6 +208,8 @@ class GradingPool:
             self._done.put((job, replace(verdict, seconds=time.monotonic() - job.started)))
 
     def _judge(self, job: _Job) -> Verdict:
+        if job.rollout.fault:
+            return ungradable(job.rollout.fault)
         domain = self._domains.get(job.rollout.domain)
         if domain is None or job.task is None:
             missing = "domain" if domain is None else "task"

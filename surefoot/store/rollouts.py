@@ -38,10 +38,11 @@ SCHEMA = pa.schema(
         ("findings", pa.string()),
         ("executions", pa.string()),
         ("dimensions", pa.string()),
+        ("transcript", pa.string()),
     ]
 )
 """Columns of a file."""
-JSON_COLUMNS = frozenset({"messages", "checks", "findings", "executions", "dimensions"})
+JSON_COLUMNS = frozenset({"messages", "checks", "findings", "executions", "dimensions", "transcript"})
 """Columns that hold JSON."""
 
 
@@ -111,6 +112,7 @@ def _row(step: int, task: Task, rollout: Rollout, verdict: Verdict, reward: Rewa
         "checks": _json([asdict(check) for check in verdict.checks]),
         "findings": _json([asdict(finding) for finding in verdict.findings]),
         "executions": _json([asdict(execution) for execution in verdict.executions]),
+        "transcript": _json(rollout.messages),
         "dimensions": _json({**verdict.dimensions, **reward.dimensions}),
     }
 
