@@ -17,7 +17,7 @@ from surefoot.evaluate.records import DomainRecord, Evaluation
 
 Direction = Literal["better", "worse", "unclear"]
 
-LESS_IS_BETTER = {"entropy", "flip", "truncated", "ungradable", "tokens"}
+LESS_IS_BETTER = {"entropy", "flip", "truncated", "ungradable", "tokens", "tries@", "spent@", "brier"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from surefoot.evaluate.calibration import calibration_findings
 from surefoot.evaluate.comparison import Change, Comparison, compare
 from surefoot.evaluate.intervals import Estimate
 from surefoot.evaluate.metric import PASS_1, Metric, estimate
@@ -182,7 +183,7 @@ def report_findings(evaluations: Sequence[Evaluation]) -> list[str]:
     """The sentences of a report: what the last stage added to the one before it and, with three stages or more, what
     all of them did together."""
     last = evaluations[-1]
-    also = [*sensitivity_findings(last), *retention_findings(last.conversations)]
+    also = [*calibration_findings(last), *sensitivity_findings(last), *retention_findings(last.conversations)]
     evaluations = [evaluation.originals for evaluation in evaluations]
     if len(evaluations) == 1:
         only = evaluations[0]

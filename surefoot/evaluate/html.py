@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
-from surefoot.evaluate.html_more import conversations_part, left_out_part, variants_part
+from surefoot.evaluate.html_more import calibration_part, conversations_part, left_out_part, variants_part
 from surefoot.evaluate.layout import LEFT_OUT, LEGEND, MARKS, Block, any_left_out, blocks, headings, percent
 from surefoot.evaluate.modes import modes, smallest
 from surefoot.evaluate.plot import dot_plot
@@ -33,7 +33,7 @@ def to_html(
     made, stages = blocks(evaluations), headings(evaluations)
     more = "".join(
         part(evaluations, stages, lambda sample: _sample(sample, max_chars))
-        for part in (variants_part, conversations_part)
+        for part in (calibration_part, variants_part, conversations_part)
     )
     said = "".join(f"<li>{_text(sentence)}</li>" for sentence in report_findings(evaluations))
     setups = "".join(f"<li><b>{_text(s)}</b>: {_text(setup(e))}</li>" for s, e in zip(stages, evaluations, strict=True))

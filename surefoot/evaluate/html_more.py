@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from html import escape
 
+from surefoot.evaluate.calibration import calibrations
 from surefoot.evaluate.curves import curve_plot
 from surefoot.evaluate.intervals import Estimate
 from surefoot.evaluate.layout import percent
@@ -47,6 +48,30 @@ def _variant(row: Sensitivity, sample: ShowSample) -> str:
         f"<td>{percent(row.changed)}</td><td class='{kind}'>{points}</td><td>{_value(row.flip)}</td>"
         f"<td>{_value(row.seeds)}</td><td class='example'>{fails}</td></tr>"
     )
+
+
+def calibration_part(evaluations: Sequence[Evaluation], stages: Sequence[str], sample: ShowSample) -> str:
+    """How well stated confidence, and agreement with itself, tell right from wrong."""
+    rows = "".join(
+        f"<tr><td>{escape(stage)}</td><th>{escape(c.domain)}</th><td>{c.source}</td><td>{c.samples}</td>"
+        f"<td>{100 * c.confidence:.0f}</td><td>{100 * c.right:.0f}</td><td>{c.ece:.3f}</td>"
+        f"<td>{c.brier.value:.3f} <small>[{c.brier.low:.2f}, {c.brier.high:.2f}]</small></td><td>{c.base:.3f}</td></tr>"
+        for evaluation, stage in zip(evaluations, stages, strict=True)
+        for c in calibrations(evaluation)
+    )
+    if not rows:
+        return ""
+    head = _head(
+        ["stage", "domain", "confidence", "samples", "mean, %", "right, %", "ECE", "Brier", "of the base rate"]
+    )
+    note = (
+        "Stated: what answers say of themselves. Agreement: share of the task's other samples with the same answer. "
+        "ECE: mean distance of confidence and share of right ones, in ten bins. Brier: mean squared distance; 0 is "
+        "best; a confidence is of use where it is below the last column, the score of always saying the share "
+        "of right ones."
+    )
+    table = f"<div class='wide'><table>{head}<tbody>{rows}</tbody></table></div>"
+    return f"<details><summary><b>Calibration</b></summary>{table}<p class='note'>{note}</p></details>"
 
 
 def left_out_part(evaluations: Sequence[Evaluation], stages: Sequence[str]) -> str:

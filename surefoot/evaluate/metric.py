@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.errors import ConfigError
-from surefoot.evaluate import agreement, passk
+from surefoot.evaluate import agreement, effort, passk
+from surefoot.evaluate.calibration import task_brier
 from surefoot.evaluate.intervals import UNKNOWN, Estimate, mean_interval, mean_of, ratio_interval, student_interval
 from surefoot.evaluate.passk import Floats
 from surefoot.evaluate.records import DomainRecord, Evaluation
@@ -77,6 +78,13 @@ def _worst(counts: Counts, metric: Metric) -> Floats:
     return passk.worst_of_k([[s.score for s in task.graded] for task in counts.domain.tasks], metric.k)
 
 
+def _spent(counts: Counts, metric: Metric) -> Floats:
+    graded = [task.graded for task in counts.domain.tasks]
+    return effort.spent_at_k(
+        [[s.tokens for s in row] for row in graded], [[s.right for s in row] for row in graded], metric.k
+    )
+
+
 KINDS: dict[str, Scores] = {
     "pass@": lambda c, m: passk.pass_at_k(c.right, c.graded, m.k),
     "pass^": lambda c, m: passk.pass_hat_k(c.right, c.graded, m.k),
@@ -89,15 +97,18 @@ KINDS: dict[str, Scores] = {
     "entropy": lambda c, m: agreement.answer_entropy(_answers(c)),
     "flip": lambda c, m: agreement.flip_rate(c.right, c.graded),
     "score": _of_samples(lambda s: s.score),
+    "tries@": lambda c, m: effort.tries_at_k(c.right, c.graded, m.k),
+    "spent@": _spent,
+    "brier": lambda c, m: np.array(task_brier(c.domain.tasks)),
     "truncated": _of_samples(lambda s: s.truncated, graded_only=False),
     "ungradable": _of_samples(lambda s: s.grade == "ungradable", graded_only=False),
     "tokens": _of_samples(lambda s: s.tokens, graded_only=False),
 }
-_UNBOUNDED = {"entropy", "tokens"}
+_UNBOUNDED = {"entropy", "tokens", "tries@", "spent@"}
 _PAIRS = {"agreement", "flip"}
 KNOWN = (
-    "pass@K, pass^K, gpass@K(TAU), mgpass@K, maj@K, worst@K, ceiling@K, agreement, entropy, flip, score, truncated, "
-    "ungradable, tokens"
+    "pass@K, pass^K, gpass@K(TAU), mgpass@K, maj@K, worst@K, ceiling@K, agreement, entropy, flip, score, tries@K, "
+    "spent@K, brier, truncated, ungradable, tokens"
 )
 """The names that `parse_metric` takes, for messages and help."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.evaluate.calibration import Calibration, calibrations
 from surefoot.evaluate.findings import caveats, findings, report_findings
 from surefoot.evaluate.layout import LEFT_OUT, LEGEND, MARKS, Block, Cell, any_left_out, blocks, headings, percent
 from surefoot.evaluate.metric import Metric, estimate, overall
@@ -116,7 +117,9 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
     k = evaluation.samples
     metrics = [Metric("pass@"), Metric("truncated"), Metric("ungradable"), Metric("tokens")]
     if k > 1:
-        metrics += [Metric(name, k) for name in ("pass@", "pass^", "mgpass@", "maj@", "worst@", "ceiling@")]
+        metrics += [
+            Metric(name, k) for name in ("pass@", "pass^", "mgpass@", "maj@", "worst@", "ceiling@", "tries@", "spent@")
+        ]
         metrics += [Metric("gpass@", k, 0.5), Metric("gpass@", k, 0.75)]
         metrics += [Metric("agreement"), Metric("entropy"), Metric("flip")]
     return {
@@ -142,7 +145,14 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
         "mean": {str(m): _numbers(asdict(overall(m, evaluation))) for m in metrics},
         "variants": [_variant(row) for row in sensitivities(evaluation)],
         "conversations": _conversations(evaluation),
+        "calibration": [_calibration(found) for found in calibrations(evaluation)],
     }
+
+
+def _calibration(found: Calibration) -> dict[str, Any]:
+    figures = _numbers({name: getattr(found, name) for name in ("samples", "confidence", "right", "base", "ece")})
+    told = {"domain": found.domain, "source": found.source, **figures}
+    return {**told, "brier": _numbers(asdict(found.brier)), "bins": [asdict(one) for one in found.bins]}
 
 
 def _variant(row: Sensitivity) -> dict[str, Any]:
