@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -25,6 +26,7 @@ from surefoot.rollout.session import SessionEngine
 from surefoot.sandbox import Image, open_sandbox
 from surefoot.sandbox import Sandbox as OpenSandbox
 from surefoot.schedule import Arms, DomainScheduler, make_rule
+from surefoot.schedule.warm import warm
 from surefoot.types import Task
 
 
@@ -101,7 +103,7 @@ def scheduler(recipe: Recipe, suite: Suite) -> DomainScheduler:
         caps={name: config.max_share for name, config in limits.items()},
     )
     rule = make_rule(settings, arms, samples=recipe.rollout.samples, seed=recipe.seed)
-    return DomainScheduler(
+    made = DomainScheduler(
         suite.pools,
         arms,
         rule,
@@ -112,6 +114,10 @@ def scheduler(recipe: Recipe, suite: Suite) -> DomainScheduler:
         second_price=settings.second_price,
         grader_seconds={d.name: d.grader_seconds for d in suite.domains if d.grader_seconds is not None},
     )
+    for config in recipe.domains:
+        if config.profile:
+            warm(made, config.name, Path(config.profile).expanduser())
+    return made
 
 
 def engine(model: LoadedModel, decoder: Decoder, rollout: RolloutConfig, version: int = 0) -> LocalEngine:

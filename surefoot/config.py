@@ -83,6 +83,8 @@ class DomainConfig(Section):
     """Path of a domain card that `surefoot audit` wrote: what blind guessing earned there is the chance level, if it is
     more than the source's own, partial credit counts from the floor that was paid for nothing, and the scheduler
     reckons with its time of a grading. A card whose fingerprint is not that of tasks and grader is refused."""
+    profile: str | None = None
+    """Path of a profile that `surefoot data profile` wrote: the scheduler starts from it, not from nothing."""
 
 
 class RolloutConfig(Section):

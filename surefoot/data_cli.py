@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from surefoot import data_lint_cli
+from surefoot import data_lint_cli, data_profile_cli
 from surefoot.errors import ConfigError
 
 app = typer.Typer(help="Ingest, lint, dedup, decontaminate, profile, split and describe task files.")
 app.command("lint")(data_lint_cli.lint_files)
+app.command("profile")(data_profile_cli.profile_file)
+app.command("split")(data_profile_cli.split_file)
 console = Console()
 Files = Annotated[list[Path], typer.Argument(help="Files of tasks, as `surefoot data ingest` writes them.")]
 

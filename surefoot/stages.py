@@ -31,6 +31,7 @@ from surefoot.recovery import Recovery
 from surefoot.resuming import differences
 from surefoot.rewards import Rewarder
 from surefoot.store import Checkpoint, CheckpointStore, Journal, Quarantine, RunDirectory
+from surefoot.store.inputs import changed_inputs
 from surefoot.store.rollouts import forget_after
 from surefoot.track import open_trackers
 
@@ -228,6 +229,9 @@ def _pick_up(
         progress.say(f"changed since the run was started: {difference}")
     if changed:
         files.write_config(recipe)
+    for text in changed_inputs(files.path, recipe):
+        progress.say(f"since the run was started: {text}")
+        journal.event("data_changed", text=text)
 
     def warn(problem: str) -> None:
         progress.say(problem)

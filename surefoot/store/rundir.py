@@ -15,14 +15,16 @@ from surefoot.config import Recipe
 from surefoot.errors import RunError
 from surefoot.recipe import to_toml
 from surefoot.store import atomic
+from surefoot.store.inputs import write_inputs
 
 
 @dataclass
 class RunDirectory:
     """The layout of a run directory, opened for writing by one process at a time.
 
-    `config.toml` the resolved recipe, `environment.json` versions, `metrics.jsonl` and `draws.jsonl` one line a
-    step, `events.jsonl`, `rollouts/` one Parquet file a step, `checkpoints/`, `evaluations/`, `tensorboard/`.
+    `config.toml` the resolved recipe, `environment.json` versions, `data.json` hashes of the files that domains read,
+    `metrics.jsonl` and `draws.jsonl` one line a step, `events.jsonl`, `rollouts/` one Parquet file a step,
+    `checkpoints/`, `evaluations/`, `tensorboard/`.
     """
 
     path: Path
@@ -45,6 +47,7 @@ class RunDirectory:
             )
         run = cls._open(path)
         atomic.write_text(path / "environment.json", json.dumps(environment(), indent=1))
+        write_inputs(path, recipe)
         run.write_config(recipe)  # last: a directory with this file is a run
         return run
 

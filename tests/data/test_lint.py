@@ -54,6 +54,12 @@ def test_a_sound_file_has_no_findings(tmp_path: Path, sandbox: Sandbox) -> None:
     assert "Nothing was found" in to_html(report)
 
 
+def test_answers_are_graded_in_the_form_that_the_grader_reads(tmp_path: Path, sandbox: Sandbox) -> None:
+    rows = [row("m", "Half of one?", "\\frac{1}{2}", "math"), row("n", "Half of three?", "\\frac{3}{2}", "math")]
+    report = lint(write(tmp_path / "t.jsonl", rows), sandbox)
+    assert (found(report), report.graded) == ({}, 2)
+
+
 def test_every_rule_of_rows_finds_its_fault(tmp_path: Path, sandbox: Sandbox) -> None:
     rows = [
         *GOOD,

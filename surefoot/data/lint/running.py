@@ -11,6 +11,7 @@ from random import Random
 from surefoot.data.lint.rules import Problem
 from surefoot.domains.audit.code_probes import GUESSES
 from surefoot.domains.audit.trial import Trial
+from surefoot.domains.shots import present
 from surefoot.protocols import Domain, Grader, Sandbox, TaskSource
 from surefoot.rewards.adversarial.mutants import mutants
 from surefoot.rewards.code import CodeGrader, style_of
@@ -35,7 +36,7 @@ class Runner:
         made: Grader = (
             CodeGrader(extract=extraction or "code") if grader == "code" else named_grader(grader, extract=extraction)
         )
-        self._code = grader == "code"
+        self._code, self._how = grader == "code", str(getattr(made, "extract", "whole"))
         self._pool = GradingPool([Domain("data", _NoTasks(), made)], sandbox, workers, seconds=120.0)
         self._trial = Trial(self._pool)
 
@@ -46,7 +47,9 @@ class Runner:
         """What running finds. Args: tasks: (line, task), any that have a reference answer."""
         asked = [(line, task) for line, task in tasks if task.metadata.get("answer") is not None]
         repeats = REPEATS if self._code else 1
-        answers = [(task, str(task.metadata["answer"])) for _, task in asked for _ in range(repeats)]
+        answers = [
+            (task, present(str(task.metadata["answer"]), self._how)) for _, task in asked for _ in range(repeats)
+        ]
         verdicts = self._trial.verdicts(answers)
         sound: list[tuple[int, Task]] = []
         for place, (line, task) in enumerate(asked):
