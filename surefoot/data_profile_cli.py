@@ -36,7 +36,7 @@ def profile_file(
     with build.open_suite(recipe.domains, recipe.rollout, recipe.sandbox, heldout=0, seed=0) as suite:
         domain = suite.domains[0]
         into = Profile(file.name, file_hash(file), model, temperature, samples, shots, domain.max_new_tokens)
-        engine = build.open_engine(model, recipe)
+        engine = build.open_engine(model, recipe, suite)
         try:
             with console.status("sampling") as status:
                 profile(
