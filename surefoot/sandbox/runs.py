@@ -25,7 +25,8 @@ SAMPLE_SECONDS = 0.02
 NEAR = (0.8, 1.25)
 """A run may go on until the second times its CPU limit; one that ends between the two is run again, alone."""
 HARD_WALL = 10.0
-"""The wall limit is held against wall time without the time spent waiting for a core; this many times it is final."""
+"""The wall limit is held against wall time without the time spent waiting for a core. A machine that gives none within
+this many times the limit is at fault, not the program."""
 MAX_REPLY = 16 << 20
 _STUCK_SECONDS = 20.0
 """A zygote that cannot say within this time that a killed run is gone is given up."""
@@ -58,6 +59,7 @@ class Run:
         self.fault = ""
         """Why the sandbox itself failed, if it did."""
         self._started = self._sampled = time.monotonic()
+        self._forked = 0.0
         self._wall = self._sampled_cpu = self._peak_mb = 0.0
         self._pidfd, self._pid, self._killed_at = -1, -1, 0.0
         self.out, self.err = Capture(limits.output_kb * 1024), Capture(limits.output_kb * 1024)
@@ -118,7 +120,7 @@ class Run:
             self._break("the zygote died")
             return
         if fds:
-            self._pidfd, self._pid = fds[0], pid_of(fds[0])
+            self._pidfd, self._pid, self._forked = fds[0], pid_of(fds[0]), time.monotonic()
             if self.stop:
                 self.kill(self.stop)
         elif "failed" in message:
@@ -138,8 +140,12 @@ class Run:
         left = self.limits.cpu_seconds * NEAR[1] - self._sampled_cpu
         return min(SAMPLE_SECONDS, max(left / 2, 0.002)) if self._sampled_cpu else SAMPLE_SECONDS
 
-    def watch(self) -> None:
-        """Read the run's use, and end the run if it is past a limit."""
+    def held_up(self, now: float) -> float:
+        """Seconds for which it was ready to run but had no core; those before its fork are the zygote's."""
+        return (self._forked or now) - self._started + (sampler.delay(self._pid) if self._pid > 0 else 0.0)
+
+    def watch(self, others: Sequence[Run] = ()) -> None:
+        """Read the run's use, and end the run if it is past a limit. `others` are those that it may be waiting for."""
         now = time.monotonic()
         if now - self._sampled < self.pause() * 0.9 or self.over:
             return
@@ -148,12 +154,21 @@ class Run:
             if now - self._killed_at > _STUCK_SECONDS:
                 self._break("a killed run did not end")
             return
-        if now - self._started > self.limits.wall_seconds * HARD_WALL:
-            self.kill(Stop("timeout", f"{now - self._started:.1f} s of wall time"))
+        self._judge_wall(now, others)
         if (use := sampler.usage(self._pid, self.zygote.rss_mb) if self._pid > 0 else None) is not None:
-            self._judge(use, now - self._started)
+            self._judge(use)
 
-    def _judge(self, use: sampler.Usage, wall: float) -> None:
+    def _judge_wall(self, now: float, others: Sequence[Run]) -> None:
+        """Time counts as idle while neither it nor what it may be waiting for is waiting for a core."""
+        wall, limit = now - self._started, self.limits.wall_seconds
+        if wall <= limit:
+            return
+        if wall - sum(run.held_up(now) for run in (self, *others)) > limit:
+            self.kill(Stop("timeout", f"{wall:.1f} s of wall time, the limit is {limit:g} s"))
+        elif wall > limit * HARD_WALL:
+            self.kill(Stop("sandbox_error", f"hardly any processor time to be had within {wall:.1f} s"))
+
+    def _judge(self, use: sampler.Usage) -> None:
         limits = self.limits
         self._sampled_cpu = max(self._sampled_cpu, use.cpu_seconds)
         if use.memory_mb > limits.memory_mb + self.zygote.rss_mb:
@@ -166,8 +181,6 @@ class Run:
             self._peak_mb = max(self._peak_mb, use.memory_mb)
         if use.cpu_seconds > limits.cpu_seconds * NEAR[1]:
             self.kill(Stop("timeout", f"{use.cpu_seconds:.2f} s of CPU time, the limit is {limits.cpu_seconds:g} s"))
-        if wall - use.delay_seconds > limits.wall_seconds:
-            self.kill(Stop("timeout", f"{wall:.1f} s of wall time, the limit is {limits.wall_seconds:g} s"))
         if (base := self.zygote.base) is not None and sampler.folder_mb(base) > limits.disk_mb:
             self.kill(Stop("output_limit", f"more than {limits.disk_mb} MiB in the work directory"))
 
@@ -221,7 +234,7 @@ def drive(runs: Sequence[Run], cancel: threading.Event | None = None) -> None:
                 run, source = sources[fd]
                 run.on_news(source)
             for run in waiting:
-                run.watch()
+                run.watch([other for other in waiting if other is not run])
             if cancel is not None and cancel.is_set():
                 for run in waiting:
                     run.kill(Stop("sandbox_error", "cancelled"))

@@ -18,8 +18,6 @@ class Usage:
     cpu_seconds: float
     memory_mb: float
     """Resident memory; pages shared with the zygote are counted once."""
-    delay_seconds: float
-    """Time that the first process was ready to run but had no core."""
     processes: int
 
 
@@ -33,7 +31,7 @@ def usage(root: int, shared_mb: float) -> Usage | None:
         resident = int(stat[21]) * _PAGE_MB
         memory += resident if pid == root else max(0.0, resident - shared_mb)
         count += 1
-    return Usage(cpu, memory, _delay(root), count) if count else None
+    return Usage(cpu, memory, count) if count else None
 
 
 def proportional_mb(root: int) -> float | None:
@@ -75,7 +73,8 @@ def _stat(pid: int) -> list[str] | None:
     return text[text.rindex(")") + 2 :].split()
 
 
-def _delay(pid: int) -> float:
+def delay(pid: int) -> float:
+    """Seconds for which a process was ready to run but had no core; 0 if it is gone or the kernel does not say."""
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
