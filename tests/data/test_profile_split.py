@@ -22,7 +22,6 @@ from surefoot.domains import TaskPool, build_domain
 from surefoot.errors import DataError
 from surefoot.rewards import GradingPool
 from surefoot.sandbox import open_sandbox
-from surefoot.schedule.warm import warm
 from surefoot.store.inputs import changed_inputs, write_inputs
 
 WORDS = [f"{a}{b}" for a in ("ba", "ko", "mi", "tu", "re", "sa") for b in ("lax", "nor", "rin", "sun", "tol")]
@@ -77,11 +76,11 @@ def test_a_warm_scheduler_favours_what_is_worth_it_from_the_first_step(tmp_path:
     pools = {domain.name: TaskPool(domain, 0) for domain in domains}
     with open_sandbox() as box:
         graders = GradingPool(domains, box)
-        warmed = build.scheduler(recipe, build.Suite(domains, pools, graders)).draw(1)
+        warmed = build.scheduler(recipe, build.Suite(domains, pools, graders, box)).draw(1)
         cold_recipe = recipe.model_copy(
             update={"domains": tuple(d.model_copy(update={"profile": None}) for d in recipe.domains)}
         )
-        cold = build.scheduler(cold_recipe, build.Suite(domains, pools, graders)).draw(1)
+        cold = build.scheduler(cold_recipe, build.Suite(domains, pools, graders, box)).draw(1)
         graders.close()
     share = [sum(draw.task.domain == "mixed" for draw in draws) / len(draws) for draws in (cold, warmed)]
     assert share[0] == pytest.approx(0.5, abs=0.1)
@@ -94,13 +93,11 @@ def test_a_file_that_is_no_profile_is_refused(tmp_path: Path) -> None:
     domain = build_domain(config)
     recipe = Recipe(model="tiny", domains=(config,))
     with open_sandbox() as box, pytest.raises(DataError, match="not a profile"):
-        build.scheduler(recipe, build.Suite((domain,), {"t": TaskPool(domain, 0)}, GradingPool((domain,), box)))
-    plain = build.scheduler(
-        recipe.model_copy(update={"domains": (config.model_copy(update={"profile": None}),)}),
-        build.Suite((domain,), {"t": TaskPool(domain, 0)}, None),  # type: ignore[arg-type]
-    )
-    with pytest.raises(DataError, match="no such profile"):
-        warm(plain, "t", tmp_path / "none.json")
+        build.scheduler(recipe, build.Suite((domain,), {"t": TaskPool(domain, 0)}, GradingPool((domain,), box), box))
+    missing = config.model_copy(update={"profile": str(tmp_path / "none.json")})
+    recipe = recipe.model_copy(update={"domains": (missing,)})
+    with open_sandbox() as box, pytest.raises(DataError, match="no such profile"):
+        build.scheduler(recipe, build.Suite((domain,), {"t": TaskPool(domain, 0)}, GradingPool((domain,), box), box))
 
 
 def clustered(path: Path) -> Path:
