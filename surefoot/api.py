@@ -44,11 +44,19 @@ class Outcome:
     """The page `report.html`; None without an evaluation."""
 
 
-def train(recipe: Recipe, directory: Path, *, resume: bool = False, progress: Progress | None = None) -> Outcome:
+def train(
+    recipe: Recipe,
+    directory: Path,
+    *,
+    resume: bool = False,
+    cluster: str | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
     """Run a recipe to its end in a run directory.
 
     Args:
         resume: Continue the run in `directory` from its newest undamaged checkpoint: bit-identically on CPU.
+        cluster: Where engines and graders run: `local`, `HOST:PORT` or `ray://HOST:PORT`; by default in this process.
         progress: Where to show what happens; by default the terminal.
 
     Raises:
@@ -57,7 +65,7 @@ def train(recipe: Recipe, directory: Path, *, resume: bool = False, progress: Pr
     """
     with ExitStack() as stack:
         shown = stack.enter_context(progress or open_progress())
-        stages = stack.enter_context(open_stages(recipe, directory, resume, shown))
+        stages = stack.enter_context(open_stages(recipe, directory, resume, shown, cluster))
         evaluations = tuple(stages.go())
     if not evaluations:
         return Outcome(directory, (), (), None)

@@ -18,13 +18,12 @@ from surefoot.evaluate.variants import INPUTS, derive, derive_inputs
 from surefoot.models import Decoder, LoadedModel, load_model
 from surefoot.models.compute import pick_device, pick_dtype
 from surefoot.models.templates import ChatTemplate
-from surefoot.protocols import Domain, Engine, Limits, Sandbox, TrainingEngine
+from surefoot.protocols import Domain, Engine, Graders, Sandbox, TrainingEngine
 from surefoot.rewards import GradingPool
 from surefoot.rollout import LocalEngine
 from surefoot.rollout.openai import EndpointOptions, OpenAIEngine, is_endpoint
 from surefoot.rollout.session import SessionEngine
-from surefoot.sandbox import Image, open_sandbox
-from surefoot.sandbox import Sandbox as OpenSandbox
+from surefoot.sandbox.from_recipe import sandbox_of
 from surefoot.schedule import Arms, DomainScheduler, make_rule
 from surefoot.schedule.warm import warm
 from surefoot.types import Task
@@ -36,7 +35,7 @@ class Suite:
 
     domains: tuple[Domain, ...]
     pools: Mapping[str, TaskPool]
-    graders: GradingPool
+    graders: Graders
     sandbox: Sandbox
 
 
@@ -73,14 +72,6 @@ def open_suite(
             yield Suite(domains, pools, graders, box)
         finally:
             graders.close()
-
-
-def sandbox_of(config: SandboxConfig) -> OpenSandbox:
-    """The sandbox that a recipe's `[sandbox]` describes. Raises SandboxError where its level is not to be had."""
-    fields = config.model_dump()
-    limits = Limits(**{name: fields[name] for name in Limits.__dataclass_fields__})
-    images = {name: Image(**image.model_dump(exclude_none=True)) for name, image in config.images.items()}
-    return open_sandbox(config.level, config.workers, images, config.allow_weak, limits)
 
 
 def _variants(domain: Domain, tasks: Sequence[Task], names: Sequence[str], box: Sandbox) -> Iterator[Domain]:

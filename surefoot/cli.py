@@ -73,6 +73,9 @@ def train(
     set_: Set = None,
     run_dir: Annotated[Path | None, typer.Option(help="Where the run is kept [runs/NAME-OF-RECIPE].")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run from its newest checkpoint.")] = False,
+    cluster: Annotated[
+        str | None, typer.Option(help="Engines and graders on Ray: local, HOST:PORT or ray://HOST:PORT.")
+    ] = None,
 ) -> None:
     """Train a model as a recipe says, with evaluations before and after."""
     from surefoot.recipe import load_recipe
@@ -86,7 +89,7 @@ def train(
     from surefoot.evaluate.report import table
 
     directory = run_dir or Path(resolved.run_dir or Path("runs") / recipe.stem)
-    outcome = api.train(resolved, directory, resume=resume)
+    outcome = api.train(resolved, directory, resume=resume, cluster=cluster)
     if outcome.evaluations:
         console.print(table(outcome.evaluations))
         for sentence in outcome.findings:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from surefoot.config_cluster import ClusterConfig
 from surefoot.config_learning import DomainLearning, LearnerConfig, LoraConfig, RopeConfig, WarmStartConfig
 from surefoot.config_section import Section
 from surefoot.config_session import SessionConfig
@@ -16,6 +17,7 @@ from surefoot.config_tracking import TrackingConfig
 
 __all__ = [
     "CheckpointConfig",
+    "ClusterConfig",
     "DomainConfig",
     "DomainLearning",
     "EvaluateConfig",
@@ -311,6 +313,8 @@ class Recipe(Section):
     """What a crash can cost."""
     faults: FaultsConfig = FaultsConfig()
     """What happens when a part of the run fails."""
+    cluster: ClusterConfig = ClusterConfig()
+    """Engines and graders as processes on one or many machines."""
     tracking: TrackingConfig = TrackingConfig()
     """Who is told of the run besides its own directory."""
 

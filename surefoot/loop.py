@@ -13,9 +13,9 @@ from surefoot.interrupt import Interrupter
 from surefoot.learner import PolicyLearner
 from surefoot.models import LoadedModel
 from surefoot.progress import Progress
-from surefoot.protocols import Scheduler, TrainingEngine
+from surefoot.protocols import Graders, Scheduler, TrainingEngine
 from surefoot.recovery import Recovery, Tell
-from surefoot.rewards import GradingPool, Rewarder
+from surefoot.rewards import Rewarder
 from surefoot.rewards.integrity.jumps import JumpWatch
 from surefoot.store import CheckpointStore, Journal, RunDirectory, write_rollouts
 from surefoot.store.summary import summarise
@@ -44,7 +44,7 @@ class Run:
     model: LoadedModel
     scheduler: Scheduler
     engine: TrainingEngine
-    graders: GradingPool
+    graders: Graders
     rewarder: Rewarder
     learner: PolicyLearner
     journal: Journal

@@ -240,6 +240,13 @@ class TrainingEngine(Engine, Protocol):
 
 
 @runtime_checkable
+class Graders(Protocol):
+    """Grades rollouts while others are still being sampled; gives each back with its verdict, in any order."""
+
+    def grade(self, rollouts: Iterable[Rollout], tasks: Mapping[str, Task]) -> Iterator[tuple[Rollout, Verdict]]: ...
+
+
+@runtime_checkable
 class Learner(Protocol):
     """Owns the policy's weights and its optimiser."""
 

@@ -25,6 +25,7 @@ MEANINGS = {
     "schedule": "holds for the draws from here on; what was learnt about domains is kept",
     "evaluate": "holds for evaluations still to come; those that exist are kept, so compare with care",
     "checkpoint": "holds for checkpoints from here on; nothing that is learnt changes",
+    "cluster": "nothing that is learnt changes",
     "faults": "holds from here on; domains that are shut off stay so until they are tried again",
 }
 """What a change means, by key or section; the longest name that fits is taken."""

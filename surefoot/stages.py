@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from surefoot import build, loop
 from surefoot.build import Suite
+from surefoot.cluster.placement import open_cluster
 from surefoot.config import Recipe
 from surefoot.domains import demonstration
 from surefoot.errors import ConfigError
@@ -109,8 +110,13 @@ class Stages:
 
 
 @contextmanager
-def open_stages(recipe: Recipe, directory: Path, resume: bool, progress: Progress) -> Iterator[Stages]:
-    """Open a run directory and assemble the run in it, new or from its newest undamaged checkpoint."""
+def open_stages(
+    recipe: Recipe, directory: Path, resume: bool, progress: Progress, cluster: str | None = None
+) -> Iterator[Stages]:
+    """Open a run directory and assemble the run in it, new or from its newest undamaged checkpoint.
+
+    `cluster`: where engines and graders are placed (see `open_cluster`); None for this process.
+    """
     with ExitStack() as stack:
         interrupter = stack.enter_context(Interrupter(progress.say))
         build.set_threads(recipe.threads)
@@ -143,6 +149,12 @@ def open_stages(recipe: Recipe, directory: Path, resume: bool, progress: Progres
             run.recovery.restore(checkpoint.state.get("recovery", {}))
             run.watch.restore(checkpoint.state.get("watch", {}))
             run.done = checkpoint.step
+        if cluster:
+            progress.stage("starting engines and graders on the cluster")
+            policy = run.learner.compute, run.learner.version
+            placed = stack.enter_context(open_cluster(cluster, recipe, files.path, *policy, run.tell))
+            run.engine = run.recovery.engine = build.with_sessions(placed.engine, model, suite, recipe)
+            run.graders, suite = placed.graders, replace(suite, graders=placed.graders)
         stack.callback(run.engine.close)
         measure = Measure(recipe, suite, progress, interrupter, recipe.model)
         yield Stages(run, suite, measure, fresh=checkpoint is None)

@@ -14,8 +14,8 @@ from surefoot.evaluate.intervals import Estimate
 from surefoot.evaluate.metric import Metric, estimate, overall, parse_metric
 from surefoot.evaluate.publish import read_stages, write_report
 from surefoot.evaluate.records import DomainRecord, Evaluation, Sample, TaskRecord, from_json, read, save, to_json
-from surefoot.evaluate.regrade import Graders
 from surefoot.evaluate.report import caveats, findings, report_findings, summary, table, to_markdown
+from surefoot.protocols import Graders
 
 __all__ = [
     "Change",

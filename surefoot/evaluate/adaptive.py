@@ -11,8 +11,7 @@ from surefoot.evaluate.answers import AnswerOf, final_answer
 from surefoot.evaluate.evaluator import HeldOut, Progress, evaluate, heldout_tasks
 from surefoot.evaluate.metric import PASS_1, Metric, estimate
 from surefoot.evaluate.records import Evaluation
-from surefoot.evaluate.regrade import Graders
-from surefoot.protocols import Domain, Engine
+from surefoot.protocols import Domain, Engine, Graders
 from surefoot.types import Sampling, Task
 
 

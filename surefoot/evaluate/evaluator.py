@@ -13,9 +13,9 @@ from surefoot.evaluate.answers import AnswerOf, final_answer
 from surefoot.evaluate.log import Key, SampleLog, header_of, key_of
 from surefoot.evaluate.modes import mode_of
 from surefoot.evaluate.records import DomainRecord, Evaluation, Sample, Skipped, TaskRecord, save
-from surefoot.evaluate.regrade import Graders, first_failure, printable, regrade
+from surefoot.evaluate.regrade import first_failure, printable, regrade
 from surefoot.evaluate.variants import OF, regrades
-from surefoot.protocols import ChecksPrompts, Domain, Engine
+from surefoot.protocols import ChecksPrompts, Domain, Engine, Graders
 from surefoot.types import Draw, Message, Rollout, Sampling, Task, Verdict, stable_seed
 
 SAMPLES_FILE = "samples.jsonl"

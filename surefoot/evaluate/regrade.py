@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from surefoot.evaluate.modes import mode_of
 from surefoot.evaluate.records import DomainRecord, Sample, TaskRecord
 from surefoot.evaluate.variants import OF
-from surefoot.protocols import Domain
+from surefoot.protocols import Domain, Graders
 from surefoot.types import Rollout, Task, Verdict
-
-
-class Graders(Protocol):
-    """Grades rollouts while others are still being sampled; gives each back with its verdict, in any order."""
-
-    def grade(self, rollouts: Iterable[Rollout], tasks: Mapping[str, Task]) -> Iterator[tuple[Rollout, Verdict]]: ...
 
 
 def regrade(

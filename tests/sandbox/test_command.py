@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from surefoot import build
 from surefoot.config import ImageConfig, Recipe, SandboxConfig
 from surefoot.domains import build_domain
 from surefoot.errors import ConfigError
 from surefoot.protocols import Call, Program
 from surefoot.recipe import load_recipe, parse_recipe, to_toml
 from surefoot.rewards.code import CodeGrader
+from surefoot.sandbox.from_recipe import sandbox_of
 from surefoot.types import IsolationLevel, Rollout, Task
 
 
@@ -63,7 +63,7 @@ def test_c_is_compiled_and_run(level: str, tmp_path: Path) -> None:
 
 def test_the_recipes_limits_hold_for_every_run(level: IsolationLevel) -> None:
     config = SandboxConfig(level=level, workers=1, cpu_seconds=0.2, memory_mb=100, output_kb=1)
-    with build.sandbox_of(config) as box:
+    with sandbox_of(config) as box:
         assert box.run(Program(code="while True: pass")).outcome == "timeout"
         assert box.run(Program(code="x = bytearray(300 << 20)")).outcome == "out_of_memory"
         assert box.run(Program(code="print('x' * 5000)")).outcome == "output_limit"
@@ -78,7 +78,7 @@ def test_the_recipes_limits_hold_for_every_run(level: IsolationLevel) -> None:
 
 def test_images_of_the_recipe(level: IsolationLevel) -> None:
     image = ImageConfig(env={"GREETING": "hello"}, clock=1e9)
-    with build.sandbox_of(SandboxConfig(level=level, workers=1, images={"still": image})) as box:
+    with sandbox_of(SandboxConfig(level=level, workers=1, images={"still": image})) as box:
         code = "import os, time\nprint(os.environ['GREETING'], time.time())"
         ran = box.run(Program(code=code, image="still"))
         assert ran.stdout == "hello 1000000000.0\n" and ran.image.startswith("still@")
