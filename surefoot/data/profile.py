@@ -14,8 +14,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from surefoot.protocols import ChecksPrompts, Domain, Engine
-from surefoot.rewards import GradingPool
+from surefoot.protocols import ChecksPrompts, Domain, Engine, Graders
 from surefoot.types import Draw, Sampling, Task, stable_seed
 
 PRIOR = 0.5
@@ -98,7 +97,7 @@ def profile(
     domain: Domain,
     tasks: Sequence[Task],
     engine: Engine,
-    graders: GradingPool,
+    graders: Graders,
     *,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
