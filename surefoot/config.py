@@ -92,8 +92,18 @@ class DomainConfig(Section):
 class RolloutConfig(Section):
     """`[rollout]`: how trajectories are sampled."""
 
-    engine: str = "local"
-    """`local` (built in, CPU or one GPU) or the name of an installed `surefoot.engines` entry point."""
+    engine: Literal["local", "vllm"] = "local"
+    """What samples while training: `local` (built in, CPU or one GPU), or `vllm` in a process of its own, which
+    gets the new weights after every step (docs/vllm.md)."""
+    vllm_python: str | None = None
+    """Python interpreter of an environment with vLLM, for `engine = "vllm"`; None for Surefoot's own."""
+    vllm_memory: int = Field(default=2, ge=1)
+    """Memory for vLLM's KV cache on a CPU, GiB."""
+    vllm_gpu_share: float = Field(default=0.4, gt=0, le=1)
+    """Share of the GPU's memory that vLLM takes; the learner needs the rest."""
+    vllm_seconds: float = Field(default=600.0, gt=0)
+    """Longest that vLLM may be silent (starting, loading weights, sampling) before it is taken for dead and started
+    anew."""
     prompts: int = Field(default=8, ge=1)
     """Prompts (groups) a step."""
     samples: int = Field(default=8, ge=1)

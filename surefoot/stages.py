@@ -192,9 +192,13 @@ def _assemble(
     )
     scheduler = build.scheduler(recipe, suite)
     scheduler.log = journal.draws
-    local = build.engine(model, learner.compute, recipe.rollout, learner.version)
-    engine = build.with_sessions(local, model, suite, recipe)
-    scheduler.refusal = engine.refusal if isinstance(engine, ChecksPrompts) else local.refusal
+    longest = max(domain.max_new_tokens for domain in suite.domains)
+    sampler = build.policy_engine(
+        model, learner.compute, recipe.rollout, longest_answer=longest, version=learner.version
+    )
+    engine = build.with_sessions(sampler, model, suite, recipe)
+    if isinstance(engine, ChecksPrompts):
+        scheduler.refusal = engine.refusal
 
     def tell(kind: str, text: str, **details: Any) -> None:
         progress.say(text)
