@@ -118,6 +118,9 @@ def open_stages(
     `cluster`: where engines and graders are placed (see `open_cluster`); None for this process.
     """
     with ExitStack() as stack:
+        if cluster and recipe.rollout.engine != "local":
+            fix = "leave out --cluster, or set rollout.engine = 'local'"
+            raise ConfigError("on a cluster the local engine samples", where="rollout.engine", fix=fix)
         interrupter = stack.enter_context(Interrupter(progress.say))
         build.set_threads(recipe.threads)
         progress.stage("loading domains and sandbox")
@@ -192,7 +195,7 @@ def _assemble(
     )
     scheduler = build.scheduler(recipe, suite)
     scheduler.log = journal.draws
-    longest = max(domain.max_new_tokens for domain in suite.domains)
+    longest = max(domain.longest_sample for domain in suite.domains)
     sampler = build.policy_engine(
         model, learner.compute, recipe.rollout, longest_answer=longest, version=learner.version
     )

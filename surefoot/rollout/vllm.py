@@ -23,13 +23,14 @@ from safetensors.torch import save_file
 from surefoot.config import RolloutConfig
 from surefoot.errors import ConfigError, ResourceError
 from surefoot.models import Decoder, LoadedModel
+from surefoot.models.chat import prompt_tokens
 from surefoot.models.decoder import CausalAttention
 from surefoot.models.weights import save_model, to_hf
 from surefoot.rollout.child import Child, ChildFailed, ChildRefused
 from surefoot.rollout.proof import Proof
-from surefoot.rollout.requests import Request, requests
+from surefoot.rollout.requests import Request, requests, too_long
 from surefoot.rollout.text import answer_text
-from surefoot.types import Draw, Rollout, Sampling, Turn
+from surefoot.types import Draw, Rollout, Sampling, Task, Turn
 
 SERVER = Path(__file__).with_name("vllm_server.py")
 PROBE = "Surefoot asks: what are 17 and 25 together, and is the answer odd or even? Say it in one short sentence."
@@ -91,6 +92,10 @@ class VllmEngine:
         if changed:
             self._send(self._child)
             self._prove(self._child)
+
+    def refusal(self, task: Task) -> str:
+        """Why nothing can be sampled for this task; empty if it can."""
+        return too_long(len(prompt_tokens(self.tokenizer, task.messages)), self.config.max_prompt_tokens, self.length)
 
     def rest(self) -> None:
         """Nothing: vLLM keeps its memory between rollouts."""

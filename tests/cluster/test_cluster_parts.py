@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from cluster_runs import recipe_in
+from cluster_runs import recipe_in, train
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -201,3 +201,8 @@ def test_an_address_that_makes_no_sense_is_an_error() -> None:
 def test_a_cluster_that_is_not_there_is_told_of() -> None:
     with pytest.raises(ResourceError, match=r"127\.0\.0\.1:1\b.*nothing answers"), connected("127.0.0.1:1"):
         pass
+
+
+def test_a_cluster_with_another_engine_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the local engine samples"):
+        train(recipe_in(tmp_path, rollout={"engine": "vllm"}), tmp_path / "run")
